@@ -5,6 +5,7 @@ everything else, as `constraints.txt` pins it; later calls start at once. pip's 
 PIP_FIND_LINKS, ...) are honoured as they are. Every further argument and the exit status are passed through.
 """
 
+import contextlib
 import glob
 import hashlib
 import json
@@ -53,8 +54,7 @@ def check_machine():
         stop(f"this is Python {platform.python_version()}; spanwise needs 3.11 or newer: {cure}.")
     if not os.access(ROOT, os.W_OK):
         stop(f"{ROOT} can't be written, so no .venv can be made there: copy the folder to one of your own.")
-    free = shutil.disk_usage(ROOT).free / 1e9
-    if free < MIN_FREE_GB:
+    if (free := shutil.disk_usage(ROOT).free / 1e9) < MIN_FREE_GB:
         stop(f"{free:.1f} GB free at {ROOT}; the set-up needs {MIN_FREE_GB} GB (12 with CUDA): free some space.")
 
 
@@ -94,7 +94,9 @@ def make_venv():
 
 def install(extras):
     """Install what is not installed yet, torch first; return the seconds it took (0.0 when all was there)."""
-    state = json.loads(STATE.read_text()) if STATE.exists() else {}
+    state = {}
+    with contextlib.suppress(OSError, ValueError):  # there is none yet, or it was cut while it was written
+        state = json.loads(STATE.read_text())
     known = set(state.get("extras", []))
     if state.get("fingerprint") == fingerprint() and extras <= known and PYTHON.exists():
         return 0.0
@@ -113,8 +115,7 @@ def install(extras):
     ]
     for words, arguments in steps:
         print("Installing " + words, flush=True)
-        status = call(pip + arguments)
-        if status:
+        if status := call(pip + arguments):
             stop(f"pip could not install {words} (status {status}); its message is above. Run again to go on.", status)
     print("Compiling the array loops", flush=True)
     if call([PYTHON, "-m", "spanwise.pretraining.warm"]):
@@ -130,8 +131,7 @@ def main(arguments):
         return 0 if helped else 2
     command, rest = arguments[0], arguments[1:]
     extras = {"quickstart": set(), "docs": {"docs"}, "test": {"test", "slow"} if "--slow" in rest else {"test"}}
-    seconds = install(extras[command])
-    if seconds:
+    if seconds := install(extras[command]):
         print(f"Set up in {seconds:.0f} s (not counted below)", flush=True)
     programs = {"quickstart": ["-m", "spanwise", "quickstart"], "docs": [ROOT / "docs" / "build.py"]}
     if command in programs:

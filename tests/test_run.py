@@ -127,6 +127,15 @@ def test_statuses_pass_through_and_signals_read_as_a_shell_says_them(run):
     assert killed == 128 + signal.SIGKILL
 
 
+def test_a_record_of_the_set_up_that_was_cut_is_made_again(run, monkeypatch):
+    run.VENV.mkdir()
+    run.STATE.write_text('{"fingerprint": "')
+    monkeypatch.setattr(run, "call", lambda command, **options: 0)
+
+    assert run.install({"test"}) > 0
+    assert json.loads(run.STATE.read_text())["extras"] == ["test"]
+
+
 def test_the_promises_are_asked_for_by_an_option_and_its_words_are_handed_on(run, monkeypatch):
     called = []
     monkeypatch.setattr(run, "install", lambda extras: 0.0)

@@ -5,7 +5,8 @@
     qa = Client("http://127.0.0.1:8000").pipeline("question-answering")
     qa(question="Who won?", context="Denver won the game.")["answer"]
 
-Differs from the pipelines: vectors of spans are lists of numbers, since there is no numpy here.
+Differs from the pipelines: vectors of spans are lists of numbers, since there is no numpy here; a text that is drawn
+(`do_sample`) is drawn as if its input had been asked alone, so equal inputs of a list get equal texts.
 """
 
 import http.client

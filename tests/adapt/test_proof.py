@@ -84,7 +84,10 @@ def test_what_scores_better_with_every_seed_is_kept(start_without_heads, run_ada
 def test_the_start_is_kept_where_chance_may_have_won(start, run_adapt, labels, scored, tmp_path):
     scored([50.0, 60.0, 52.0, 52.0])
     result = run_adapt(start, general_bound=0.9, proof=labels)
-    assert result.record.outcome == "unchanged" and result.record.kept is not None
+    record = result.record
+    assert record.outcome == "unchanged" and record.kept is not None
+    assert record.kept_step == 0 and record.after == record.before
+    assert any(f"from {record.before.own.loss:.3f} to {record.kept.own:.3f} nats" in line for line in result.report)
     given, kept, left = (read_folder(folder) for folder in (start, result.final, tmp_path / "out" / "unproven"))
     for name, tensor in given.tensors.items():
         assert torch.equal(kept.tensors[name], tensor)

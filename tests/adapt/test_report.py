@@ -88,6 +88,15 @@ def test_labels_by_which_both_score_the_same_are_told_so(record):
     assert "Both score the same with every seed: the start is kept" in told
 
 
+def test_where_labels_put_the_start_back_the_figures_of_what_they_refused_are_those_of_its_check(record):
+    lost = Proof(task="qa", score="f1", start=[2.0] * 2, adapted=[1.0] * 2, gain=-1.0, low=-1.0, high=-1.0)
+    refuted = replace(record, outcome="unchanged", after=record.before, kept_step=0, proof=lost)
+    told = "\n".join(sentences(refuted))
+    assert "fell from 4.000 to 3.700 nats per hidden token: 0.300 lower" in told
+    assert "rose by 1.5%, from 3.000 to 3.045 nats per hidden token; up" in told
+    assert "Best by this loss: the weights of step 20 of 30." in told
+
+
 def test_only_parts_in_place_of_what_was_beyond_the_bound_are_counted_there(record):
     within = replace(CHECKS[0], share=0.75, is_kept=False)
     beyond = replace(CHECKS[2], share=0.6, is_within_bound=True, is_kept=True)

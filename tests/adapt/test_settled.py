@@ -1,11 +1,15 @@
 """What a run settled is kept, and another call is named."""
 
+from dataclasses import replace
+
 import fsspec
 import pytest
 
 from spanwise.adapt.settled import SETTLED_NAME, Settled, hash_of_files
-from spanwise.adapt.texts import TextFacts
+from spanwise.adapt.texts import SourceText, TextFacts
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.text.corpus import CorpusOptions
+from spanwise.weights.learned_from import Origin
 
 FACTS = TextFacts(num_documents=30, num_characters=900, by_parts=False, clusters=(1, 2))
 SETTLED = Settled(asked={"start": "a", "options": {"seed": 0}}, new_pieces=("mill",), own=FACTS, general=FACTS)
@@ -28,6 +32,16 @@ def test_another_call_is_refused_with_what_differs():
         SETTLED.refuse_other({"start": "b", "options": {"seed": 0}})
     with pytest.raises(ConfigError, match=r"differs \(options\.seed: 0 -> 1\)"):  # and nothing that is the same
         SETTLED.refuse_other({"start": "a", "options": {"seed": 1}})
+
+
+def test_what_a_call_that_goes_on_does_not_say_of_its_texts_is_taken_from_the_first_one(tmp_path):
+    said = Origin(licence="CC BY 4.0", source="A wiki", file="wiki.txt")
+    replace(SETTLED, origins=(said, said)).write(tmp_path)
+    silent = SourceText(name="t", texts=["general.txt"], corpus=CorpusOptions())
+    other = replace(silent, origin=Origin(licence="CC0"))
+    known = Settled.read(tmp_path)
+    assert [text.origin for text in known.with_origins(silent, other)] == [said, replace(said, licence="CC0")]
+    assert SETTLED.with_origins(silent, other) == [silent, other]  # a record of an earlier version
 
 
 def test_the_hash_is_of_the_contents_of_all_files(tmp_path):

@@ -179,3 +179,20 @@ def test_empty_files_are_told_and_a_folder_of_them_is_refused(folder):
         (folder / f"{name}.txt").write_text("...")
     with pytest.raises(DataError, match="no text in"):
         OpenIndex(folder, ReadingOptions())
+
+
+def test_a_current_index_is_found_behind_an_outdated_one_that_cannot_be_written(folder, monkeypatch, read_files):
+    OpenIndex(folder, ReadingOptions())
+    write = keeping.atomic_folder
+
+    def refusing(place, **options):
+        if place == folder / BESIDE:
+            raise SpanwiseError("the folder may not be written")
+        return write(place, **options)
+
+    monkeypatch.setattr(keeping, "atomic_folder", refusing)
+    (folder / "b.txt").write_text("The town has a university.")
+    told: list[str] = []
+    for _ in range(2):
+        assert texts_of(OpenIndex(folder, ReadingOptions(), told.append))[1] == "The town has a university."
+    assert read_files == ["a.txt", "b.txt", "b.txt"] and len(told) == 1

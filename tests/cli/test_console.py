@@ -12,6 +12,11 @@ def test_json_is_one_object_with_full_precision_and_hangul(capsys):
     assert "한국어" in printed
 
 
+def test_numbers_that_are_not_finite_are_null(capsys):
+    print_json({"sigma": float("nan"), "rows": [(float("inf"), 2)]})
+    assert json.loads(capsys.readouterr().out) == {"sigma": None, "rows": [[None, 2]]}
+
+
 def test_tables_in_a_pipe_carry_no_colours_and_break_no_line(capsys):
     print_table(["name", "steps"], [["a" * 120, 1_000_000], ["b", 2]])
     printed = capsys.readouterr().out

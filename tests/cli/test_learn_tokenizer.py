@@ -25,8 +25,11 @@ def test_uncased_is_one_option_and_a_small_text_is_said_to_be_small(tmp_path, ca
     text = tmp_path / "text.txt"
     text.write_text("Denver won.\n" * 9)
     assert main(["learn-tokenizer", str(text), "--vocab-size", "500", "--uncased", "--out", str(tmp_path / "t")]) == 0
-    assert "500 were asked for" in capsys.readouterr().out
+    assert "no more that occur 2 times (500 were asked for)" in capsys.readouterr().out
     assert not Tokenizer.load(tmp_path / "t").is_cased
+    command = ["learn-tokenizer", str(text), "--vocab-size", "500", "--kind", "unigram", "--out", str(tmp_path / "u")]
+    assert main(command) == 0  # which does not count how often its pieces occur
+    assert "The text has no more (500 were asked for)." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

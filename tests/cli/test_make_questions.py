@@ -61,6 +61,8 @@ def test_wrong_use_is_named(tmp_path, capsys):
     assert main([*arguments, "--filter-f1", "50"]) == 2
     assert "--filter FOLDER" in capsys.readouterr().err
     assert main([*arguments, "--kinds", "city"]) == 2
+    assert main([*arguments, "--lines", "sentences"]) == 2  # lines are read whole here
+    assert "--lines" in capsys.readouterr().err
     assert main([*arguments, "--not-from", str(tmp_path / "gone.json")]) == 3
     assert "gone.json" in capsys.readouterr().err
     text = tmp_path / "text.txt"

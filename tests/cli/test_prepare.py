@@ -1,6 +1,7 @@
 """`spanwise prepare`."""
 
 import json
+import threading
 
 import fsspec
 import numpy as np
@@ -17,6 +18,21 @@ def test_a_store_is_made_that_holds_every_token(world, tmp_path, capsys):
     store = TokenStore.open(tmp_path / "store")
     assert record["num_tokens"] == store.num_tokens > 5_000
     assert record["num_documents"] == store.num_documents == 60
+
+
+def test_text_is_read_in_a_thread_of_its_own(world, tmp_path, monkeypatch):
+    """Reading and splitting takes as long as encoding, so that the two overlap."""
+    threads = []
+
+    def watched(documents, paths, gauge):
+        for document in documents:
+            threads.append(threading.current_thread())
+            yield document
+
+    monkeypatch.setattr("spanwise.cli.prepare.watched", watched)
+    arguments = ["prepare", str(world.folder / "text.txt"), "--tokenizer", str(world.folder / "tokenizer")]
+    assert main([*arguments, "--out", str(tmp_path / "store")]) == 0
+    assert len(threads) == 60 and threading.current_thread() not in threads[1:]  # the first is looked at before
 
 
 def test_text_that_lies_elsewhere_gives_the_same_store(world, tmp_path, capsys):
@@ -52,6 +68,8 @@ def test_phrases_of_a_file_are_stored_and_masked(world, tiny, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "Tagged entities: file spans.jsonl" in told and "1 records of" in told
     opened = TokenStore.open(store)
+    tags = opened.gather_side("entities", opened.sentence_offsets[:-1], opened.sentence_lengths)
+    assert f"; {np.count_nonzero(tags)} tokens\n" in told
     tags = opened.gather_side("entities", opened.sentence_offsets[:1], opened.sentence_lengths[:1])
     assert tags[0] == 1 and tags.max() <= 2 and opened.side_arrays["entities"].startswith("file spans.jsonl")
     recipe = tmp_path / "entities.py"

@@ -9,6 +9,7 @@ import sys
 
 from spanwise.cli.main import main
 from spanwise.cli.pretrain import next_steps
+from spanwise.training.loop import TrainingResult
 
 LENGTH = ["--set", "training.max_tokens=null", "--set", "training.max_steps=3"]
 
@@ -180,3 +181,21 @@ def test_what_only_fine_tuning_settles_is_refused_before_a_file_is_read(tmp_path
     assert "training.learning_rate is auto, which fine-tuning alone settles" in capsys.readouterr().err
     assert main([*command, "--set", "training.num_epochs=auto"]) == 2
     assert "training.num_epochs is auto, which fine-tuning alone settles" in capsys.readouterr().err
+
+
+def test_a_model_whose_blanks_a_generator_fills_is_not_asked_to_fill_them(tmp_path, monkeypatch, capsys):
+    def pretend(recipe, *, out, **options):
+        measured = {"losses": {}, "evaluation": {}, "first_evaluation": {}}
+        return TrainingResult(steps=1, tokens=1, seconds=1.0, final=out / "final", **measured)
+
+    monkeypatch.setattr("spanwise.pretraining.run.pretrain", pretend)
+    for recipe, told in (("electra-mini", "spanwise show model"), ("spanbert-tiny", "spanwise show masks")):
+        assert main(["pretrain", recipe, "--text", "none.txt", "--out", str(tmp_path / recipe)]) == 0
+        assert f"Next: {told}" in capsys.readouterr().out
+
+
+def test_a_budget_and_another_length_are_not_both_taken(tmp_path, capsys):
+    length = ["--budget", "20min", "--set", "training.max_steps=100"]
+    assert main(["pretrain", "spanbert-tiny", "--text", "none.txt", "--out", str(tmp_path / "run"), *length]) == 2
+    assert "budget 1200 s and training.max_steps=100 are two lengths" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -1,5 +1,7 @@
 """Which documents are kept out: by their content alone, copies together, and none of a text that is too small."""
 
+from dataclasses import replace
+
 import pytest
 
 from spanwise.data.held_out import digest_of, parts_of, split_of
@@ -47,8 +49,24 @@ def test_what_is_measured_has_a_limit_and_no_document_is_most_of_it():
 def test_what_another_text_keeps_out_is_left_out_too():
     given = documents(100)
     split = split_of(given, "it")
-    others = frozenset(digest_of(one) for one in given[:50])
-    assert len(list(split.training(given, others))) == len([d for d in given[50:] if digest_of(d) not in split.digests])
+    other = replace(split, digests=frozenset(digest_of(one) for one in given[:50]))
+    assert len(list(split.training(given, other))) == len([d for d in given[50:] if digest_of(d) not in split.digests])
+
+
+def test_a_few_long_documents_inside_a_larger_text_stay_kept_out():
+    """Few documents are split by parts and many as a whole, so that their hashes never meet."""
+    few = documents(3, sentences=100)
+    many = [*few, *(replace(one, sentences=[f"More: {s}" for s in one.sentences]) for one in documents(60))]
+    by_parts, whole = split_of(few, "few"), split_of(many, "many")
+    assert by_parts.by_parts and not whole.by_parts
+    kept_out = {digest_of(part) for part in by_parts.held_out(few, 10**6)}
+    trained = list(whole.training(many, by_parts))
+    assert not kept_out & {digest_of(part) for part in parts_of(trained)}
+    assert len(trained) >= 50  # the documents that share nothing stay
+
+    outside = replace(whole, digests=frozenset({digest_of(few[0])}))
+    trained = list(by_parts.training(few, outside))
+    assert trained and not {digest_of(part) for part in parts_of(few[:1])} & {digest_of(part) for part in trained}
 
 
 def test_parts_have_ten_sentences_and_hold_all_of_them():

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import threading
 import tracemalloc
 
 import numpy as np
@@ -15,7 +16,7 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.text import corpus
-from spanwise.text.corpus import CorpusOptions, read_documents
+from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
@@ -154,6 +155,19 @@ def test_tags_lie_beside_their_tokens_and_the_ids_are_the_same(tokenizer, tmp_pa
     expected = [len(piece.removeprefix("##")) for piece in tokenizer.tokens(ids)]
     assert tagged.gather_side("lengths", *everything).tolist() == expected
     assert tagged.side_arrays == {"lengths": "a test"}
+
+
+def test_an_iterator_is_asked_in_the_callers_thread_unless_reading_ahead_is_allowed(tokenizer, tmp_path):
+    threads = []
+
+    def documents():
+        for number in (1, 2):
+            threads.append(threading.current_thread())
+            yield Document("here", number, ["Denver won."])
+
+    prepare(documents(), tokenizer, tmp_path / "here")
+    prepare(documents(), tokenizer, tmp_path / "ahead", read_ahead=True)
+    assert threads[1] is threading.current_thread() is not threads[3]
 
 
 def test_two_taggers_of_one_name_are_refused(tokenizer, tmp_path):

@@ -3,12 +3,13 @@
 import json
 
 import pytest
+import torch
 from tests.tiny_tasks import tiny_task
 
 import spanwise
 from spanwise.errors import ConfigError, InterruptedAndSaved
 from spanwise.extraction import shards, worker
-from spanwise.extraction.run import extract
+from spanwise.extraction.run import _num_processes, extract
 
 TEXTS = [
     "Ada Lovelace met Charles Babbage in London. She liked him.",
@@ -29,6 +30,12 @@ def corpus(tmp_path, monkeypatch):
 def run(corpus, out, **options):
     asked = {"models": ["spanwise-mini"], "questions": corpus / "q.txt", "processes": 1, "precision": "fp32", **options}
     return extract([corpus / "in"], out=corpus / out, **asked)
+
+
+def test_int8_beside_a_gpu_has_a_process_for_each_core(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("spanwise.extraction.run.num_usable_cores", lambda: 6)
+    assert [_num_processes(None, None, precision, 99) for precision in ("auto", "int8")] == [1, 6]
 
 
 def test_rows_are_the_answers_of_the_pipelines(corpus):

@@ -43,6 +43,16 @@ def test_another_job_is_refused_by_what_differs(tmp_path, name, value):
         work.claim({"asked": {**asked, name: value}})
 
 
+def test_shards_without_a_plan_are_no_work_of_this_job(tmp_path):
+    work = WorkFolder(tmp_path)
+    asked = {"asked": {"language": "en"}}
+    work.claim(asked)
+    work.write(0, {"rows": []})
+    assert work.claim(asked) and work.num_finished(1) == 1
+    (tmp_path / "plan.json").unlink()
+    assert not work.claim(asked) and work.num_finished(1) == 0
+
+
 @pytest.mark.parametrize("damage", ["{", "5", '{"asked": 5}', None])
 def test_a_damaged_plan_or_shard_is_named_with_its_cure(tmp_path, damage):
     work = WorkFolder(tmp_path)

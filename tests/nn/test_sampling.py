@@ -125,3 +125,18 @@ def test_no_row_gives_no_draw():
         sampling=Sampling(uniform=torch.zeros(0)),
     )  # fmt: skip
     assert found.samples.shape == (0,) and float(found.sum) == 0.0
+
+
+@pytest.mark.parametrize("without_target", [True, False])
+def test_a_low_temperature_draws_the_likeliest_even_where_all_chances_are_small(without_target):
+    """(1/150)^(1/0.01) is no number of float32 that is above 0."""
+    chances = torch.full((2, VP), 1 / V)
+    chances[:, V:] = 0.0
+    chances[:, 9], chances[:, 8] = 2 / V, 3 / V
+    uniform, target = torch.tensor([0.1, 0.9]), torch.full((2, 1), 8)
+    sampling = Sampling(uniform=uniform, temperature=0.01, without_target=without_target)
+    assert draw_block(chances, uniform, target, sampling).tolist() == ([9, 9] if without_target else [8, 8])
+    one = torch.zeros(1, VP)
+    one[0, 8] = 1.0
+    if without_target:
+        assert draw_block(one, uniform[:1], target[:1], sampling).tolist() == [8]

@@ -318,6 +318,8 @@ def test_the_head_of_an_electra_is_said_to_lie_in_its_generator(
         ("a [MASK]", {"top_k": "2"}, OptionError, "top_k must be a whole number of at least 1, got '2'"),
         ("a [MASK]", {"top_k": 0}, OptionError, "top_k must be a whole number of at least 1"),
         ("a [MASK]", {"num_beams": 3}, OptionError, "num_beams belongs to joint=True"),
+        ("a [MASK]", {"targets": 5}, OptionError, "targets is a text or a list of texts, got 5"),
+        ("a [MASK]", {"targets": ["a", 5]}, OptionError, "targets is a text or a list of texts, got 5 in it"),
         ("a [MASK]", {"top_p": 0.9}, OptionError, "fill-mask has no option 'top_p'; it has .*top_k, targets"),
     ],
 )

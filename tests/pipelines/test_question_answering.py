@@ -272,7 +272,18 @@ def test_options_given_at_the_start_are_defaults(classic_folder, vocabulary_fold
         (lambda qa: qa("Why?"), "with its context"),
         (lambda qa: qa("   ", "Han"), "'question' is empty"),
         (lambda qa: qa("why " * 100, "Han", on_overflow="error"), "input 0: the question is longer than 64 tokens"),
+        (
+            lambda qa: qa("why " * 100, "Han", max_seq_len=32, on_overflow="error"),
+            "input 0: the question is longer than 21 tokens",
+        ),
+        (
+            lambda qa: qa(["Why?", "why " * 100], documents=["Han", "Seoul", "Han"], on_overflow="error"),
+            "input 1: the question is longer than",
+        ),
         (lambda qa: qa("Why?", "Han", on_overflow="windows"), "one of truncate, error"),
+        (lambda qa: qa("Why?", "Han", doc_stride="64"), "doc_stride must be a whole number of at least 0, got '64'"),
+        (lambda qa: qa("Why?", "Han", doc_stride=6.5), "doc_stride must be a whole number of at least 0, got 6.5"),
+        (lambda qa: qa("Why?", "Han", doc_stride=-1), "doc_stride must be a whole number of at least 0, got -1"),
         (lambda qa: qa([3]), "a question with its context was expected"),
         (lambda qa: qa(question=3, context="Han"), "a text was expected"),
         (lambda qa: qa(question=["a", "b"], context=["Han"]), "2 questions came with 1 contexts"),
@@ -337,3 +348,12 @@ def test_the_shipped_reader_finds_the_right_one_of_several_documents():
     questions = [paragraph["qas"][0]["question"] for paragraph in asked]
     found = qa(question=questions, documents=documents, handle_impossible_answer=False)
     assert sum(one["document"] == number for number, one in enumerate(found)) >= 8  # by chance: 1
+
+
+def test_the_classic_rules_are_refused_for_documents_wherever_they_were_given(classic_folder, vocabulary_folder):
+    classic = spanwise.pipeline(
+        "question-answering", model=classic_folder, tokenizer=vocabulary_folder, rules="classic", device="cpu"
+    )
+    with pytest.raises(ValueError, match="leave rules='classic' out"):
+        classic("Why?", documents=["Han"])
+    assert "document" in classic("Why?", documents=["Han"], rules="task")

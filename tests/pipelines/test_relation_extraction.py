@@ -40,7 +40,15 @@ def test_long_texts_keep_both_mentions_and_say_what_was_dropped_or_are_refused(r
 
 
 @pytest.mark.parametrize(
-    "wrong", ["a", {"text": "a"}, {**ITEM, "subject": [4, 99]}, {**ITEM, "object": "Seoul"}, {**ITEM, "text": ""}]
+    "wrong",
+    [
+        "a",
+        {"text": "a"},
+        {**ITEM, "subject": [4, 99]},
+        {**ITEM, "object": "Seoul"},
+        {**ITEM, "text": ""},
+        {**ITEM, "subjct": [0, 3]},
+    ],
 )
 def test_the_input_that_is_none_is_named(relate, wrong):
     with pytest.raises(InputError, match="input 1"):

@@ -10,7 +10,7 @@ import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, NoMasking
+from spanwise.pretraining.masking import GeometricSpans, NoMasking, Replacement
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, SpanBoundary
 
@@ -64,3 +64,12 @@ def test_each_objective_is_refused_on_an_encoder_of_the_wrong_direction():
 
 def test_a_masking_of_ones_own_hides_tokens_unless_it_says_otherwise():
     assert hides_tokens(object()) and hides_tokens(GeometricSpans()) and not hides_tokens(NoMasking())
+
+
+def test_a_replacement_of_ones_own_may_need_any_word():
+    class Picky(Replacement):
+        needs = frozenset({"nouns"})
+
+    objectives = {"mlm": MaskedLM()}
+    with pytest.raises(ConfigError, match="replacement Picky asks for 'nouns' and masking GeometricSpans gives none"):
+        check_needs(SingleSegment(), objectives, GeometricSpans(), replacement=Picky())

@@ -1,3 +1,7 @@
+import json
+import shutil
+from dataclasses import replace
+
 import pytest
 from tests.nn.toy import toy_encoder
 
@@ -44,3 +48,26 @@ def test_weights_without_a_tokenizer_need_one_named(tmp_path, tiny_store):
     inputs = {"data": tiny_store.path, "init": tmp_path / "weights"}
     with pytest.raises(CheckpointError, match="holds no tokenizer; name one with --tokenizer"):
         make_ready(recipes.spanbert_tiny(), RunFolder(tmp_path / "run"), inputs, RunLog(None))
+
+
+def test_a_tokenizer_whose_ids_mean_other_pieces_is_refused_for_given_weights(tmp_path, tiny_store, tiny_text):
+    words = tiny_store.tokenizer()
+    encoder = toy_encoder(vocab_size=words.vocab_size)
+    write_folder(tmp_path / "weights", FolderContent(encoder, {}, words))
+    record = json.loads((tiny_store.path / "tokenizer" / "tokenizer.json").read_text())
+    vocabulary = record["model"]["vocab"]
+    one, other = list(vocabulary)[-2:]
+    vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
+    shutil.copytree(tiny_store.path / "tokenizer", tmp_path / "swapped")
+    (tmp_path / "swapped" / "tokenizer.json").write_text(json.dumps(record))
+
+    recipe = recipes.spanbert_tiny()
+    recipe = replace(recipe, format=replace(recipe.format, max_length=encoder.config.max_positions))
+
+    def ready(tokenizer, run):
+        inputs = {"text": tiny_text, "init": tmp_path / "weights", "tokenizer": tokenizer}
+        return make_ready(recipe, RunFolder(tmp_path / run), inputs, RunLog(None))
+
+    with pytest.raises(CheckpointError, match=r"id \d+ is '.*' to the tokenizer of .*weights and '.*' to .*swapped"):
+        ready(tmp_path / "swapped", "one")
+    assert ready(tiny_store.path / "tokenizer", "two").tokenizer.sha256 == words.sha256

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import sys
 import time
@@ -17,9 +18,11 @@ from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
+from spanwise.pretraining import run
 from spanwise.pretraining.masking import TaggedPhrases
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
-from spanwise.pretraining.run import pretrain
+from spanwise.pretraining.run import pretrain, settled
+from spanwise.pretraining.system import validation_source
 from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog
 
@@ -296,3 +299,37 @@ def test_a_caller_may_measure_by_its_own_judgement_and_is_told_the_step(tiny_sto
     result = pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", evaluate=judge_of)
     assert judges[0].steps == [0, 2, 4, 6, 8] and result.evaluation == {"answer": 42.0}
     assert judges[0].ready.recipe.name == recipe.name
+
+
+def test_stop_words_of_what_is_measured_are_those_of_the_text_that_is_learned_from(tiny_store, tmp_path, monkeypatch):
+    """A small held-out text alone would call every word a stop word."""
+    given = []
+
+    def source_of(*arguments, counted=None):
+        given.append(counted)
+        return validation_source(*arguments, counted=counted)
+
+    monkeypatch.setattr(run, "validation_source", source_of)
+    result = pretrain(tiny_recipe(max_steps=1), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "run")
+    assert result.steps == 1
+    assert [one.unigram_counts.tolist() for one in given] == [tiny_store.vocabulary.unigram_counts.tolist()]
+
+
+def test_what_is_left_out_of_the_measuring_is_told(tiny_store, tmp_path, monkeypatch):
+    def said(out):
+        stream = io.StringIO()
+        log, stores = RunLog(tmp_path / out, stream=stream), {"data": tiny_store.path, "valid": tiny_store.path}
+        pretrain(tiny_recipe(max_steps=1), **stores, out=tmp_path / out, log=log)
+        return " ".join(stream.getvalue().split())
+
+    assert "Measuring on" not in said("whole")
+    monkeypatch.setattr(run, "MAX_VALIDATION_TOKENS", 300)
+    assert re.search(rf"Measuring on the first 2 of \d+ packs of {tiny_store.path}, in stored order\.", said("part"))
+
+
+def test_a_budget_beside_another_length_that_was_asked_for_is_refused():
+    recipe = tiny_recipe()
+    with pytest.raises(ConfigError, match=r"budget 60 s and training\.max_steps=100 are two lengths of one run"):
+        settled(recipe, overrides=["training.max_steps=100"], budget=60)
+    nothing = settled(recipe, overrides=["training.max_steps=null"], budget=60)
+    assert nothing.training.length == ("budget", 60.0) == settled(recipe, budget=60).training.length

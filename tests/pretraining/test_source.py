@@ -362,3 +362,17 @@ def test_packs_that_a_replacement_shortens_are_filled_to_one_shape_and_keep_what
     for name in ("mlm", "sbo", "span_selection"):
         assert sum(pack.counts[name] for pack in packs) == sum(pack.counts[name] for pack in batches_of(plain))
     assert {block: places for block, places in _spans(fixed)} == {block: places for block, places in _spans(plain)}
+
+
+@pytest.mark.parametrize("max_targets", [None, 400])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_two_maskings_have_room_in_packs_whose_replacement_keeps_every_token(question_store, fixed, max_targets):
+    masking = TwoMaskings(first=RecurringGroups(frequent_share=1.0), then=GeometricSpans(ratio=0.5))
+    options = dict(masking=masking, max_tokens=960)
+    packs = batches_of(source_of(question_store, fixed=fixed, max_targets=max_targets, **options))
+    assert len({len(pack.targets["mlm"].ids) for pack in packs}) == 1 or not fixed
+    if max_targets is None:
+        plain = batches_of(source_of(question_store, **options))
+        assert sum(pack.counts["mlm"] for pack in packs) == sum(pack.counts["mlm"] for pack in plain)
+    else:
+        assert max(pack.counts["mlm"] for pack in packs) <= max_targets

@@ -13,6 +13,7 @@ from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, NextSentence, ReplacedToken
 from spanwise.pretraining.system import (
     build_model,
@@ -275,3 +276,15 @@ def test_a_pre_norm_generator_begins_by_its_own_depth():
     assert len(own.layers) == 2
     std = own.layers[0].attention.output.weight.std().item()
     assert std == pytest.approx(own.config.initializer_range * 4**-0.5, rel=0.1)
+
+
+def test_a_warm_up_is_refused_for_a_format_whose_length_is_no_field():
+    @dataclass(frozen=True)
+    class Fixed:
+        gives: ClassVar[frozenset[str]] = frozenset()
+        max_length: ClassVar[int] = 64
+        changes_with_epoch = blocks = assemble = None  # never asked for
+
+    recipe = replace(small(), format=Fixed(), length_warmup=LengthWarmup(steps=3, max_length=32))
+    with pytest.raises(ConfigError, match=r"length_warmup\.steps 3 .* format Fixed has no field max_length"):
+        check(recipe)

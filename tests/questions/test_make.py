@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.questions import answered
+from spanwise.questions import answered, make
 from spanwise.questions.answered import AnswerFilter
 from spanwise.questions.make import make_questions
+from spanwise.questions.passages import passages
 from spanwise.tasks.qa.reader import read_questions
+from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS
 
 
 def test_what_is_reported_is_in_the_file(text, tmp_path):
@@ -80,6 +83,30 @@ def test_text_that_all_stands_in_the_forbidden_files_is_said_so(text, tmp_path):
     with pytest.raises(DataError, match=r"passages of the text are left out, because eight words .*--not-from"):
         make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "all.json"])
     assert not (tmp_path / "q.json").exists()
+
+
+def test_of_a_long_line_all_is_asked_about(tmp_path, monkeypatch):
+    told = "In {} Clara Winter saw the Royal Garden. The Royal Garden kept {} plants in its houses."
+    line = " ".join(told.format(1700 + n, 1000 + n) for n in range(299))
+    (tmp_path / "line.txt").write_text(line)
+    cut = []
+    monkeypatch.setattr(make, "passages", lambda lines, language: cut.extend(passages(lines, language)) or cut)
+    make_questions([tmp_path / "line.txt"], tmp_path / "q.json")
+    assert len(line) > 2 * MAX_SENTENCE_CHARACTERS and " ".join(cut) == line
+
+
+def test_text_of_white_space_alone_is_told_so(tmp_path):
+    (tmp_path / "blank.txt").write_text("\n \n")
+    with pytest.raises(DataError, match=r"blank\.txt holds no text"):
+        make_questions([tmp_path / "blank.txt"], tmp_path / "q.json")
+
+
+def test_letters_that_a_file_has_apart_are_put_together(text, tmp_path):
+    text.write_text(unicodedata.normalize("NFD", text.read_text().replace("Clara", "Cléra")))
+    make_questions([text], tmp_path / "q.json")
+    contexts = read_questions(tmp_path / "q.json").contexts
+    assert any("Cléra" in context for context in contexts)
+    assert all(unicodedata.is_normalized("NFC", context) for context in contexts)
 
 
 def test_a_filter_that_leaves_nothing_is_told_so(text, tmp_path, monkeypatch):

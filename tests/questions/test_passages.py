@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.questions.passages import LEAST, MOST, passages
+from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS
 
 SENTENCE = "The river runs to the sea. "
 
@@ -21,6 +22,13 @@ def test_a_chapter_is_cut_between_sentences():
     assert len(found) > 3
     assert all(passage.endswith("sea.") and len(passage) <= MOST for passage in found)
     assert " ".join(found) == (SENTENCE * 200).strip()
+
+
+def test_a_long_line_loses_only_an_end_that_is_no_whole_sentence():
+    text = (SENTENCE * 500).strip()
+    assert len(text) > MAX_SENTENCE_CHARACTERS
+    assert " ".join(passages([f"{text} The river runs"], "en")) == text
+    assert passages(["word " * 3000], "en") == []
 
 
 @given(st.lists(st.integers(0, 80), max_size=20))

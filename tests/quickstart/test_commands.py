@@ -3,12 +3,15 @@
 import os
 import shlex
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from spanwise.errors import InterruptedAndSaved
-from spanwise.quickstart.commands import next_commands
+from spanwise.quickstart.commands import next_commands, resume_command
+from spanwise.quickstart.learning import quickstart_recipe
 from spanwise.quickstart.run import quickstart
+from spanwise.weights.learned_from import Origin
 
 
 def test_there_are_three_commands_to_try_next_for_both_kinds_of_text(tmp_path):
@@ -30,6 +33,22 @@ def test_the_commands_to_try_next_can_be_pasted_where_paths_have_spaces(tmp_path
 def test_the_commands_for_korean_text_say_its_language(tmp_path):
     commands = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", False, "ko")
     assert "--language ko" in commands[0][0] and "다리" in commands[1][0]
+
+
+def test_what_was_made_from_scratch_is_made_so_of_another_text_too(tmp_path):
+    ((command, _), *_) = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", False)
+    assert "--from-scratch" in shlex.split(command)
+
+
+def test_the_command_that_goes_on_states_the_origin_of_the_text_where_it_is_known(tmp_path):
+    stores = SimpleNamespace(train=SimpleNamespace(path=tmp_path / "a"), valid=SimpleNamespace(path=tmp_path / "b"))
+
+    def words(origin):
+        return shlex.split(resume_command(quickstart_recipe(None), stores, tmp_path, 60, None, origin))
+
+    said = words(Origin(licence="CC BY-SA 3.0", source="A wiki", file="wiki.txt"))
+    assert said[said.index("--licence") + 1] == "CC BY-SA 3.0" and said[said.index("--source") + 1] == "A wiki"
+    assert not {"--licence", "--source"} & set(words(Origin().named(["mine.txt"])))
 
 
 @pytest.mark.slow

@@ -53,3 +53,10 @@ def test_the_short_phase_is_a_stated_difference_with_its_command():
     settings = [word.rstrip(".") for word in line.split() if word.startswith("length_warmup.")]
     warmup = override(recipes.bert_base(), settings).length_warmup
     assert (warmup.steps, warmup.max_length) == (900_000, 128)
+
+
+@pytest.mark.parametrize("name", ["bert-small", "bert-mini"])
+def test_small_ones_advise_no_warm_up_that_is_longer_than_their_run(name):
+    differences = recipes.find(name).differences
+    assert not [line for line in differences if "length_warmup" in line]
+    assert [line for line in differences if "512 tokens" in line]

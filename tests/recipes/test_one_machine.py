@@ -29,4 +29,5 @@ def test_only_size_batch_training_and_first_positions_differ(name):
     assert others <= {"name", "tokenizer.vocab_size", "differences"}
     assert (small.encoder.num_layers, small.encoder.hidden_size) == (4, 512 if "-small" in name else 256)
     assert small.training.schedule == published.training.schedule
-    assert set(published.differences) < set(small.differences)
+    commands = {line for line in published.differences if "--set length_warmup." in line}  # for the paper's own length
+    assert set(published.differences) - commands < set(small.differences)

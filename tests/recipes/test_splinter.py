@@ -59,6 +59,8 @@ def test_or_from_other_sequences_of_the_same_packs():
     assert mixture.masking == MaskingMixture(schemes={"spans": GeometricSpans(), "questions": RecurringGroups()})
     assert changed(mixture, recipes.spanbert_selection_mini()) >= {"name"}
     check(mixture)
+    assert not [line for line in mixture.differences if "from what it leaves" in line]
+    assert [line for line in mixture.differences if "in one half of the sequences" in line]
 
 
 def test_a_second_phase_is_shorter_and_slower_and_takes_any_shape():

@@ -55,6 +55,19 @@ def test_scores_of_the_last_evaluation_are_in_the_table(tmp_path, write_run):
     assert rows["dev f1"] == "12.000" and rows["steps"] == "5"
 
 
+def test_losses_that_no_training_loss_stands_for_have_charts_of_their_own(tmp_path, write_run):
+    run = write_run(tmp_path / "a")
+    with (run / "metrics.jsonl").open("a") as file:
+        for step in (2, 4):
+            numbers = {"loss": 4.0, "mlm_loss": 4.0, "mlm_perplexity": 55.0, "own_loss": 3.0, "general_loss": 2.0}
+            file.write(json.dumps({"step": step, "evaluation": numbers}) + "\n")
+    page = runs_page(read_runs([run]), tmp_path / "report.html")
+    curves = next(section for section in page.sections if section.key == "curves")
+    titles = [chart.title for chart in curves.blocks if chart is not None]
+    assert [title for title in titles if "loss" in title] == ["mlm loss", "own loss", "general loss"]
+    assert "mlm perplexity" not in titles
+
+
 def test_a_run_that_has_just_begun_makes_a_page_too(tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "metrics.jsonl").write_text("")

@@ -1,5 +1,7 @@
 """Run folders are read as they are: whole, in progress, or with a last line cut by a crash."""
 
+import json
+
 import pytest
 
 from spanwise.errors import DataError
@@ -13,6 +15,14 @@ def test_curves_are_drawn_over_tokens_and_missing_values_left_out(tmp_path, writ
     assert run.curve("mlm") == ([100, 200, 300, 400, 500], [8.0, 7.0, 6.0, 5.0, 4.0])
     assert run.curve("sbo") == ([], [])
     assert run.evaluation_curve("mlm_loss") == ([0, 500], [9.0, 4.0])
+
+
+def test_an_evaluation_between_two_logged_steps_has_the_tokens_between_theirs(tmp_path):
+    lines = [{"step": step, "tokens": 100 * step, "losses": {"mlm": 1.0}} for step in (10, 20)]
+    lines += [{"step": step, "evaluation": {"mlm_loss": 2.0}} for step in (0, 4, 10, 15, 20)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert read_run(tmp_path).evaluation_curve("mlm_loss") == ([0, 400, 1000, 1500, 2000], [2.0] * 5)
+    assert read_run(tmp_path).evaluation_curve("sbo_loss") == ([], [])
 
 
 def test_time_and_speed_are_read_from_all_lines(tmp_path, write_run):

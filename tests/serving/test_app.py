@@ -99,6 +99,7 @@ def test_context_and_borders_guess_apart(running):
         ("coreference", {"inputs": ["Ada."] * 9}, 422, "at most 8 go into one request"),
         ("token-classification", {"inputs": ["Ada met Bob.", " "]}, 422, "input 1: .*empty"),
         ("fill-mask", {"inputs": "No blank."}, 422, r"no \[MASK\]"),
+        ("fill-mask", {"inputs": "[MASK] a " * 600}, 422, r"600 \[MASK\]; at most 512 are taken"),
         ("token-classification", LONG, 422, "(?<!input 0: )input 1: (?!input)"),
         ("span-embedding", {"inputs": {"text": "Ada", "spans": [[0, 9]]}}, 422, "outside"),
         ("relation-extraction", {"inputs": {}}, 404, "Not Found; .*/v1/TASK for .*coreference"),
@@ -108,6 +109,15 @@ def test_a_bad_request_is_told_what_is_wrong(running, task, body, status, words)
     with pytest.raises(ServerError, match=words) as caught:
         Client(running.address)._asked("POST", f"/v1/{task}", body)
     assert caught.value.status == status and "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("body", ['{"inputs": "한국어"}'.encode("cp949"), b"[" * 20_000 + b"]" * 20_000])
+def test_a_body_that_cannot_be_read_as_json_is_told_so(running, body):
+    head = "POST /v1/coreference HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    top, _, content = running.raw(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body).partition(b"\r\n\r\n")
+    error = json.loads(content)["error"]
+    assert b" 400 " in top.split(b"\r\n")[0] and error["type"] == "BodyError"
+    assert error["message"] == "the body is no JSON in UTF-8, or is nested too deeply."
 
 
 def test_a_path_that_takes_another_method_names_it(running):

@@ -1,10 +1,12 @@
 """What bodies may hold."""
 
+import contextlib
+
 import pytest
 from pydantic import ValidationError
 
 from spanwise.errors import ConfigError
-from spanwise.serving.bodies import EXAMPLES, ITEMS, body_of, check_size, texts_of
+from spanwise.serving.bodies import EXAMPLES, ITEMS, body_of, check_blanks, check_size, texts_of
 from spanwise.serving.limits import Limits
 
 
@@ -34,3 +36,36 @@ def test_all_texts_of_an_input_count():
     ):
         with pytest.raises(ConfigError, match=words):
             check_size([item], limits)
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([{"question": "a", "choices": ["b"] * 3}], "3 choices came; at most 2 are taken"),
+        ([{"text": "a", "spans": [[0, 1]] * 5}], "5 spans came; at most 4 are taken"),
+        ([{"text": "a", "spans": [[0, 1]] * 3}] * 2, "6 spans together; at most 4 are taken"),
+        ([{"text": "a" * 20, "spans": [[0, 20]] * 2}], "their spans have 60 characters together; at most 50"),
+    ],
+)
+def test_choices_and_spans_have_limits_of_their_own(items, words):
+    limits = Limits(request=50, choices=2, spans=4)
+    check_size([{"text": "a" * 20, "spans": [[0, 5]] * 4}], limits)
+    with pytest.raises(ConfigError, match=words):
+        check_size(items, limits)
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "words"),
+    [
+        (["[MASK] a " * 11_000], {}, r"has 11,000 \[MASK\]; at most 512 are taken"),
+        (["[MASK] a " * 300] * 2, {}, r"has 600 \[MASK\]; at most 512"),
+        (["[MASK] a " * 103], {"joint": True}, r"has 103 \[MASK\] to fill with 5 beams; at most 102"),
+        (["[MASK]" * 6], {"joint": True, "num_beams": 20, "top_k": 100}, None),
+        (["[MASK]" * 6], {"joint": True, "top_k": 100}, r"6 \[MASK\] to fill with 100 beams; at most 5 are"),
+        (["[MASK] " + "a" * 90_000], {}, None),
+        (["[MASK] " + "a" * 90_000], {"top_k": 100}, r"top_k \(100\).* 9,000,700 characters in all; at most 5,000,000"),
+    ],
+)
+def test_blanks_are_limited_by_the_work_they_make_and_the_text_they_repeat(texts, options, words):
+    with contextlib.nullcontext() if words is None else pytest.raises(ConfigError, match=words):
+        check_blanks(texts, "[MASK]", options, Limits())

@@ -15,4 +15,8 @@ def test_counts_histograms_and_gauges_are_written():
     assert 'spanwise_request_seconds_bucket{le="0.05",task="qa"} 1' in lines
     assert 'spanwise_request_seconds_bucket{le="+Inf",task="qa"} 1' in lines
     assert "spanwise_waiting 7" in lines
+    metrics.add("spanwise_inputs_total", 1_234_567)
+    metrics.observe("spanwise_request_seconds", 1_234_567.125, task="qa")
+    assert "spanwise_inputs_total 1234567" in metrics.text()
+    assert 'spanwise_request_seconds_sum{task="qa"} 1234567.155' in metrics.text()
     assert sum(line.startswith("# TYPE") for line in lines) == len(HELP)

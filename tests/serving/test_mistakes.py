@@ -42,4 +42,4 @@ def test_no_sentence_names_a_class_of_ours(task, body):
 
 
 def test_every_status_of_an_error_has_its_form():
-    assert set(RESPONSES) == {200, 401, 404, 408, 413, 415, 421, 422, 429, 503, 504}
+    assert set(RESPONSES) == {200, 400, 401, 404, 408, 413, 415, 421, 422, 429, 503, 504}

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+import torch
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.serving.models import open_models
@@ -38,6 +39,21 @@ def test_a_model_that_writes_does_so_beside_models_in_int8_and_the_log_says_how(
     assert [record.getMessage() for record in caplog.records] == [
         "gpt writes text in the precision auto: int8 is for models that read."
     ]
+
+
+def test_int8_beside_a_gpu_is_served_as_on_the_cpu_where_it_is(monkeypatch):
+    asked = []
+
+    def stop(device):
+        asked.append(device)
+        raise InterruptedError
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("spanwise.serving.models.workers_of", stop)
+    for precision in ("int8", "auto"):
+        with pytest.raises(InterruptedError):
+            open_models(["spanwise-mini"], precision)
+    assert asked == ["cpu", "cuda"]
 
 
 def test_what_cannot_be_served_is_refused(tmp_path):

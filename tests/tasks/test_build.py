@@ -1,5 +1,6 @@
 """What training starts from: weights of the folder or random ones, heads kept and left out."""
 
+import dataclasses
 import shutil
 import sys
 
@@ -10,7 +11,9 @@ from tests.tasks.conftest import FAST, SHORT
 from transformers import AutoModelForTokenClassification
 
 from spanwise.errors import ConfigError
-from spanwise.interop.huggingface import read_folder
+from spanwise.interop.folder_plan import FolderContent
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.encoder import Encoder
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.run import finetune
 from spanwise.weights import shipped_folder
@@ -62,6 +65,20 @@ def test_no_more_layers_can_be_frozen_than_there_are(pretrained_folder, squad_fi
     asked = {"model": pretrained_folder, "train": squad_files["1.1"]}
     with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
         finetune("qa", **asked, out=tmp_path / "none", overrides=[*SHORT, "frozen_layers=3"])
+
+
+@pytest.mark.parametrize("sharing", ["all", "attention"])
+def test_of_layers_that_share_weights_none_or_all_are_frozen(
+    pretrained_folder, squad_files, tmp_path, tokenizer, sharing
+):
+    config = dataclasses.replace(read_folder(pretrained_folder).config, sharing=sharing)
+    write_folder(tmp_path / "shared", FolderContent(Encoder(config), {}, tokenizer))
+    asked = {"model": tmp_path / "shared", "train": squad_files["1.1"]}
+    with pytest.raises(ConfigError, match=r"frozen_layers 1: .* layers share weights.*\. Take 0, or all 2\."):
+        finetune("qa", **asked, out=tmp_path / "one", overrides=[*SHORT, "frozen_layers=1"])
+    run = finetune("qa", **asked, out=tmp_path / "all", overrides=[*SHORT, "frozen_layers=2"])
+    before, after = (read_folder(folder).tensors for folder in (tmp_path / "shared", run.final))
+    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_a_new_task_of_modernberts_shape_begins_where_the_class_of_transformers_does(tmp_path):

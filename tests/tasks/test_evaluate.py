@@ -60,6 +60,25 @@ def test_scores_are_never_written_over_the_data_and_a_bad_place_is_told_before_t
     assert data.read_text() == "{}"
 
 
+def test_files_beside_the_output_take_the_place_of_none_that_is_there_and_that_is_told_before_the_model_is_loaded(
+    tmp_path,
+):
+    for name in ("test.tsv", "gold.tsv", "rows.txt"):
+        (tmp_path / name).write_text("text\nkm\n")
+
+    def ask(input, output):
+        asked = {"input": tmp_path / input, "output": tmp_path / output}
+        predict("classification", model=tmp_path / "no such model", **asked)
+
+    with pytest.raises(ConfigError, match=r"test\.tsv is the input, and a file of this name .*test\.json"):
+        ask("test.tsv", "test.json")
+    with pytest.raises(ConfigError, match=r"gold\.tsv is there already, and predictions to .*gold\.json would replace"):
+        ask("rows.txt", "gold.json")
+    (tmp_path / "gold.json").write_text("{}")  # of an earlier prediction, as the other is
+    with pytest.raises(CheckpointError, match="no such model"):
+        ask("rows.txt", "gold.json")
+
+
 @pytest.mark.parametrize(
     ("output", "files"),
     [

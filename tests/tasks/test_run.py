@@ -1,5 +1,6 @@
 """Files in, run folder out: fine-tune, evaluate, predict, resume."""
 
+import io
 import json
 
 import numpy as np
@@ -14,10 +15,13 @@ from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.run import finetune
+
+SHORT_TEXTS = ["training.max_steps=1", "training.precision=fp32", "training.threads=1"]
 
 
 def test_fine_tuning_learns_its_questions_and_keeps_its_threshold(finetuned, squad_files):
@@ -123,6 +127,32 @@ def test_a_run_killed_between_checkpoints_goes_on_to_the_same_bits(
     assert again.scores == whole.scores  # a finished run changes nothing
 
 
+def test_a_checkpoint_between_evaluations_has_no_scores_or_threshold_of_other_weights(
+    pretrained_folder, squad_files, tmp_path
+):
+    overrides = [*SHORT, "training.save_every=2", "training.eval_every=4", "training.keep=9"]  # of 6 steps
+    path = squad_files["v2.0"]
+    run = finetune("qa", model=pretrained_folder, train=path, dev=path, out=tmp_path / "run", overrides=overrides)
+    folders = [tmp_path / "run" / "checkpoints" / f"step-{step:09}" for step in (2, 4)]
+    between, scored, last = (json.loads((folder / "spanwise.json").read_text()) for folder in [*folders, run.final])
+    assert between["dev_scores"] == {} and between["task"]["null_threshold"] == 0.0
+    assert scored["dev_scores"]["total"] == 5 and scored["task"]["null_threshold"] != 0.0
+    assert last["dev_scores"] == run.scores
+
+
+def test_a_length_beyond_the_positions_of_the_encoder_is_said(pretrained_folder, tmp_path):
+    (tmp_path / "train.tsv").write_text("text\tlabel\nThe Han\ta\nkm km\tb\n")
+    told = []
+    for length in (1024, 64):
+        log = RunLog(tmp_path / f"run-{length}", stream=(stream := io.StringIO()))
+        overrides = [*SHORT_TEXTS, f"task.max_length={length}"]
+        asked = {"model": pretrained_folder, "train": tmp_path / "train.tsv", "out": tmp_path / f"run-{length}"}
+        finetune("classification", **asked, overrides=overrides, log=log)
+        told.append(stream.getvalue())
+    assert "task.max_length 1,024 is more than the encoder's 128 positions; sequences have at most 128" in told[0]
+    assert "positions" not in told[1]
+
+
 def test_without_dev_data_a_2_0_model_abstains_at_the_middle(pretrained_folder, squad_files, tmp_path):
     run = finetune("qa", model=pretrained_folder, train=squad_files["v2.0"], out=tmp_path / "run", overrides=SHORT)
     assert run.task.null_threshold == 0.0
@@ -138,6 +168,9 @@ def test_data_with_and_without_unanswerable_questions_do_not_mix(pretrained_fold
     with pytest.raises(DataError, match="fine-tuned without any"):
         evaluate("qa", model=plain.final, data=squad_files["v2.0"])
     assert evaluate("qa", model=finetuned.final, data=squad_files["1.1"]).scores["exact"] == 100.0
+    asked = {"train": squad_files["1.1"], "dev": squad_files["v2.0"], "overrides": SHORT}
+    joined = finetune("qa", model=pretrained_folder, **asked, replay=squad_files["v2.0"], out=tmp_path / "joined")
+    assert joined.task.null_threshold is not None  # what it learns from has unanswerable questions, as the dev file has
 
 
 @pytest.mark.parametrize(

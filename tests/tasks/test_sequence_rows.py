@@ -39,6 +39,18 @@ def make(counts, length=5):
     return Rows(**writer.arrays())
 
 
+def test_every_sequence_has_a_number_of_its_own_that_does_not_depend_on_its_pack():
+    rows = make([3, 1, 4])
+    (whole,) = EpochBatches(rows, batch_size=3, pack_tokens=99, seed=1).step(0)
+    numbers = dict(
+        zip(whole.ids, np.split(whole.sequence_ids, rows.borders_of(np.array(whole.ids))[1:-1]), strict=True)
+    )
+    assert len(set(whole.sequence_ids)) == 8
+    for row in range(3):
+        assert list(rows.assemble(np.array([row])).sequence_ids) == numbers[row].tolist()
+    assert make([1, 1, 1]).assemble(np.array([2, 0])).sequence_ids == (2, 0)
+
+
 def test_an_example_is_never_parted_by_packs():
     rows = make([3, 1, 4, 2, 3, 1])
     assert rows.lengths_W.tolist() == [15, 5, 20, 10, 15, 5] and rows.num_dropped_W.tolist() == [0, 1, 2, 3, 4, 5]

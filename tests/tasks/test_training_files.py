@@ -202,6 +202,25 @@ def test_weights_keep_the_list_of_what_they_learned_from_and_new_files_are_added
     assert read_record(random.final)[LEARNED_FROM] == [added]  # random weights learned from nothing before
 
 
+def test_old_data_of_replay_stand_once_in_the_list_with_their_licence(pretrained_folder, tmp_path):
+    rows = {"old": "The Han\ta\nkm km\tb\n", "new": "In Seoul\ta\nand and\tb\n", "other": "In\ta\nand\tb\n"}
+    for name, content in rows.items():
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{content}")
+    changes = ["training.max_steps=1", "training.precision=fp32", "training.threads=1", "batch_size=2"]
+    first = finetune(
+        "classification", model=pretrained_folder, train=tmp_path / "old.tsv", out=tmp_path / "first",
+        overrides=changes, origins=[Origin(licence="CC BY 4.0", source="here")],
+    )  # fmt: skip
+    run = finetune(
+        "classification", model=first.final, train=tmp_path / "new.tsv", out=tmp_path / "further", overrides=changes,
+        replay=[tmp_path / "old.tsv", tmp_path / "other.tsv"],
+    )  # fmt: skip
+    learned = json.loads((run.final / "spanwise.json").read_text())[LEARNED_FROM]
+    assert [(one["file"], one["licence"]) for one in learned[1:]] == [
+        ("old.tsv", "CC BY 4.0"), ("new.tsv", NOT_STATED), ("other.tsv", NOT_STATED),
+    ]  # fmt: skip
+
+
 def test_origins_of_another_number_than_files_are_refused():
     with pytest.raises(ConfigError, match="3 licences or sources came for 2 training files"):
         TrainingFiles.given(["a", "b"], origins=[Origin()] * 3)

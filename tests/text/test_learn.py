@@ -119,6 +119,12 @@ def test_options_that_cannot_work_are_refused():
             learn(min_frequency=number)
     with pytest.raises(ConfigError, match="alphabet_size"):
         learn(alphabet_size=0)
+    with pytest.raises(ConfigError, match="'byte-bpe' has the 256 bytes for its alphabet; leave alphabet_size out"):
+        learn(kind="byte-bpe", vocab_size=300, alphabet_size=50)
+    with pytest.raises(ConfigError, match=r"boundaries='morpheme'.* words, morphemes.*Did you mean 'morphemes'"):
+        learn(boundaries="morpheme")
+    with pytest.raises(ConfigError, match=r"unicode_form='nfc'.* NFC, as_is.*Did you mean 'NFC'"):
+        learn(unicode_form="nfc")
 
 
 def test_a_vocabulary_of_the_size_that_a_warning_names_knows_every_syllable():

@@ -36,6 +36,17 @@ def test_packed_files_in_several_parts_are_read_to_the_end(tmp_path, ending):
     assert texts(path) == ["one", "two"]
 
 
+@pytest.mark.parametrize("window", [28, 31])
+def test_files_of_zstd_long_are_read(tmp_path, window):
+    """What `zstd --long=28` and more writes asks the reader for a window above the usual 128 MiB."""
+    frame = bytearray(zstandard.ZstdCompressor(write_content_size=False).compress(TEXT))
+    frame[5] = (window - 10) << 3  # the window's descriptor follows the magic number and the frame's
+    path = tmp_path / "a.txt.zst"
+    path.write_bytes(frame)
+    assert zstandard.get_frame_parameters(bytes(frame)).window_size == 1 << window
+    assert len(texts(path)) == 4
+
+
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".zst"])
 @pytest.mark.parametrize("share", [0.2, 0.7, 0.99])
 def test_a_truncated_packed_file_is_told_by_name(tmp_path, ending, share):

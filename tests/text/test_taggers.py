@@ -35,7 +35,11 @@ class Document:
 
 def pipeline_of(document):
     return SimpleNamespace(
-        meta={"lang": "en", "name": "toy", "version": "1.2"}, pipe=lambda texts: (document for _ in texts)
+        meta={"lang": "en", "name": "toy", "version": "1.2"},
+        pipe=lambda texts: (document for _ in texts),
+        pipeline=[("names", SimpleNamespace(__module__="spacy.pipeline.ner"))],
+        pipe_factories={"names": "ner"},
+        pipe_labels={"names": ["CARDINAL", "GPE", "ORG"]},
     )
 
 
@@ -51,6 +55,17 @@ def test_numerical_entities_are_left_out_unless_labels_are_given(tokenizer):
     assert "".join(tagged_words(SpacyTagger("entities", pipeline), tokenizer)) == "DenverCarolina"
     assert tagged_words(SpacyTagger("entities", pipeline, labels=["CARDINAL"]), tokenizer) == ["24"]
     assert {"DATE", "MONEY", "CARDINAL"} <= NUMERICAL
+
+
+def test_types_that_a_pipeline_does_not_have_are_refused():
+    """Each of them would match nothing, and the whole store would have no phrase."""
+    pipeline = pipeline_of(Document(ENTITIES))
+    with pytest.raises(ConfigError, match=r"en_toy 1.2 .* type 'ORGG'; .* CARDINAL, GPE, ORG\. .*Did you mean 'ORG'"):
+        SpacyTagger("entities", pipeline, labels=["GPE", "ORGG"])
+    with pytest.raises(ConfigError, match=r"'GPE,ORG'.*Name each type on its own"):
+        find_tagger("entities", pipeline=pipeline, labels=["GPE,ORG"])
+    pipeline.pipeline.append(("own", Document()))  # it may find entities of any type
+    SpacyTagger("entities", pipeline, labels=["ORGG"])
 
 
 def test_the_source_names_pipeline_and_version():
@@ -116,6 +131,11 @@ def test_a_real_pipeline_tags_entities_and_noun_phrases(tokenizer):
     for kind, named in (("entities", "marks no entities"), ("noun-phrases", "finds no noun phrases")):
         with pytest.raises(DataError, match=named):
             tagged_text(SpacyTagger(kind, blank), tokenizer, text)
+    ruled = spacy.blank("en")
+    ruled.add_pipe("entity_ruler").add_patterns([{"label": "TOWN", "pattern": "Denver"}])
+    assert tagged_text(SpacyTagger("entities", ruled, labels=["TOWN"]), tokenizer, text) == ["Denver"]
+    with pytest.raises(ConfigError, match="its types are TOWN"):
+        SpacyTagger("entities", ruled, labels=["PERSON"])
     with pytest.raises(ConfigError, match="no pipeline 'en_no_such'"):
         SpacyTagger("entities", "en_no_such")
 

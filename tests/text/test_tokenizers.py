@@ -1,11 +1,13 @@
 """Text to ids and back: safe for any text, exact offsets, equal to what others read from the same folder."""
 
+import json
+
 import numpy as np
 import pytest
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import models, pre_tokenizers, trainers
+from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.kinds.wordpiece import wordpiece_backend
@@ -128,7 +130,7 @@ def test_a_vocabulary_without_a_special_token_is_refused():
 
 def trained_backend(kind):
     """A small tokenizer of another kind than BERT's, by the library's own trainers."""
-    text = ["Denver is the capital of Colorado , and the US Mint is there ."] * 20
+    text: list = ["Denver is the capital of Colorado , and the US Mint is there ."] * 20
     if kind == "byte-level BPE":
         backend = tokenizers.Tokenizer(models.BPE(unk_token="[UNK]"))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -139,6 +141,18 @@ def trained_backend(kind):
         backend = tokenizers.Tokenizer(models.Unigram())
         backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace()])
         trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=SPECIALS, unk_token="[UNK]")
+    elif kind == "Gemma's BPE":
+        backend = tokenizers.Tokenizer(models.BPE(byte_fallback=True, unk_token="[UNK]"))
+        backend.normalizer = normalizers.Replace(" ", "\u2581")
+        backend.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        text = [line.replace(" ", " \u2581").split() for line in text]  # so that no piece is of two words
+        byte_pieces = [f"<0x{byte:02X}>" for byte in range(256)]
+        trainer = trainers.BpeTrainer(vocab_size=310, special_tokens=SPECIALS)
+        backend.train_from_iterator(text, trainer)
+        record = json.loads(backend.to_str())
+        vocabulary = record["model"]["vocab"]
+        vocabulary |= {piece: len(vocabulary) + place for place, piece in enumerate(byte_pieces)}
+        return tokenizers.Tokenizer.from_str(json.dumps(record))
     else:
         backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]", continuing_subword_prefix="@@"))
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -147,7 +161,7 @@ def trained_backend(kind):
     return backend
 
 
-@pytest.mark.parametrize("kind", ["byte-level BPE", "SentencePiece", "WordPiece with @@"])
+@pytest.mark.parametrize("kind", ["byte-level BPE", "SentencePiece", "Gemma's BPE", "WordPiece with @@"])
 def test_words_of_other_kinds_of_tokenizers_are_words_too(kind):
     """`##` is BERT's mark; told by it alone, every piece of other tokenizers would be a word."""
     tokenizer = Tokenizer(trained_backend(kind))
@@ -157,6 +171,19 @@ def test_words_of_other_kinds_of_tokenizers_are_words_too(kind):
     assert [text for text in texts if text] == ["Denver", "is", "the", "capitals", ",", "there", "."]
     assert len(found.ids) > len(words)
     assert "".join(tokenizer.texts[number] for number in found.ids) == "Denveristhecapitals,there."
+
+
+def test_a_mark_that_the_normaliser_writes_is_a_blank():
+    """mmBERT's tokenizer.json: `▁` comes from the normaliser, and nothing puts one before a text."""
+    tokenizer = Tokenizer(trained_backend("Gemma's BPE"))
+    found = tokenizer.encode("the capitals 한")
+    assert tokenizer.tokens(found.ids)[-4:] == ["\u2581", "<0xED>", "<0x95>", "<0x9C>"]
+    assert found.word_ids[-4:].tolist() == [2] * 4 and len(found.ids) > 6
+    assert tokenizer.needs_blank and not Tokenizer(trained_backend("SentencePiece")).needs_blank
+
+    backend = trained_backend("Gemma's BPE")
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    assert not Tokenizer(backend).needs_blank
 
 
 def test_texts_of_specials_are_empty_and_those_of_parts_of_characters_too():

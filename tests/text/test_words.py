@@ -62,6 +62,9 @@ def test_marks_of_beginnings_and_other_continuations_are_read_too():
         "",
         " ",
     ]
+    bytes_of = ("<0xEA>", "<0x2E>", "<0x0A>", "<0x0a>")  # half a character, a full stop, a line feed, and plain text
+    assert [marked.characters(piece) for piece in bytes_of] == ["", ".", "\n", "<0x0a>"]
+    assert [marked.starts_word(piece) for piece in bytes_of] == [False, True, True, True]
     assert [WordMarks(end="</w>").characters(piece) for piece in ("play</w>", "play")] == ["play", "play"]
     other = WordMarks(continuation="@@")
     assert [other.characters(piece) for piece in ("play", "@@ing", "##ing")] == ["play", "ing", "##ing"]

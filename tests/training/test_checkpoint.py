@@ -124,6 +124,19 @@ def test_the_oldest_go_only_when_newer_ones_are_whole(tmp_path):
     assert [step for step, _ in step_folders(tmp_path)] == [10, 3]
 
 
+def test_a_checkpoint_behind_damaged_ones_is_kept_and_takes_their_place(tmp_path):
+    model, optimizer = trained()
+    for step in (4, 90, 100):
+        save(tmp_path, step, model, optimizer, keep=3)
+    for step in (90, 100):
+        (tmp_path / f"step-{step:09d}" / "model.safetensors").write_bytes(b"")
+    assert newest_checkpoint(tmp_path, lambda said: None)[1]["step"] == 4
+
+    save(tmp_path, 8, model, optimizer, keep=2)
+
+    assert [step for step, _ in step_folders(tmp_path)] == [8, 4]
+
+
 @pytest.mark.parametrize("place", ["parameter", "exp_avg"])
 def test_a_poisoned_tensor_is_never_saved_and_the_last_good_checkpoint_stays(tmp_path, place):
     model, optimizer = trained()
@@ -213,6 +226,14 @@ def test_another_identity_is_refused_with_every_difference_and_harmless_options_
     with pytest.raises(ConfigError) as error:
         check_identity(saved, {**saved, "recipe": {"masking": {"p": 0.3}}, "store": "abd"})
     assert "recipe.masking.p: 0.2 -> 0.3" in str(error.value) and "store: abc -> abd" in str(error.value)
+
+
+def test_values_of_parts_that_are_named_as_harmless_options_must_stay():
+    saved = {"recipe": {"masking": {"keep": 0.2}, "training": {"keep": 2}}, "options": {"keep": 2}}
+
+    check_identity(saved, {**saved, "recipe": {**saved["recipe"], "training": {"keep": 3}}, "options": {"keep": 3}})
+    with pytest.raises(ConfigError, match=r"recipe\.masking\.keep: 0\.2 -> 0\.3"):
+        check_identity(saved, {**saved, "recipe": {**saved["recipe"], "masking": {"keep": 0.3}}})
 
 
 def test_another_machine_is_one_line_of_warning():

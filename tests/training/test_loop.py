@@ -359,6 +359,8 @@ def test_resume_keeps_the_threads_of_the_run_and_warns_where_others_are_asked(tm
     said, threads = Said(), torch.get_num_threads()
     with pytest.raises(InterruptedAndSaved):
         run(tmp_path / "run", source=StopsAt(3, lambda: os.kill(os.getpid(), signal.SIGTERM)))
+    (state,) = (tmp_path / "run" / "checkpoints").glob("step-*/training/state.json")
+    assert json.loads(state.read_text())["processes"] == 1
     try:
         torch.set_num_threads(2)
         run(tmp_path / "run", resume=True, threads=None, max_steps=12, said=said)

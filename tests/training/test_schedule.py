@@ -49,16 +49,32 @@ def test_a_revised_plan_never_makes_the_rate_jump_and_never_changes_the_past(dat
     lines = plan((0, total))
     for step in sorted(data.draw(st.sets(st.integers(20, 150), max_size=4))):
         lines = [*lines, PlanLine(step=step, total_steps=data.draw(st.integers(200, 2000)), reason="test")]
-    how = {"peak": 1.0, "warmup": data.draw(st.sampled_from([0.0, 0.06, 10])), "shape": "linear"}
+    # No step moves the rate further than the shortest warm-up, or the shortest fall (50 steps), does: a warm-up of 6 %
+    # has the rest of a revised plan before it, of at least 80 steps.
+    warmup, most = data.draw(st.sampled_from([(0.0, 1 / 50), (0.06, 1 / (0.06 * 80)), (10, 1 / 10), (60, 1 / 50)]))
+    how = {"peak": 1.0, "warmup": warmup, "shape": "linear"}
 
     found = rates(lines, **how)
 
     assert found[-1] == pytest.approx(0.0, abs=1e-9) and min(found) >= 0 and max(found) <= 1.0 + 1e-12
-    # No step moves the rate further than a run of the shortest plan would: its warm-up share, or its remaining fall.
-    assert max(abs(a - b) for a, b in pairwise(found)) <= 1 / (0.06 * 50)
+    assert max(abs(a - b) for a, b in pairwise(found)) <= most + 1e-12
+    if warmup >= 1:
+        assert found[:warmup] == [step / warmup for step in range(1, warmup + 1)]
     for known in range(1, len(lines)):
         cut = lines[known].step
         assert [learning_rate(step, lines[:known], **how) for step in range(1, cut + 1)] == found[:cut]
+
+
+@pytest.mark.parametrize("shape", ["linear", "cosine"])
+def test_a_run_whose_plan_is_revised_reaches_its_learning_rate_too(shape):
+    found = rates(plan((0, 4000), (50, 12_000), (500, 10_000)), peak=3.0, warmup=2000, shape=shape)
+
+    assert found.index(max(found)) == 1999 and max(found) == 3.0 and found[-1] == 0.0
+    assert found[1999:] == sorted(found[1999:], reverse=True)
+
+
+def test_a_run_that_a_revision_ends_within_its_warm_up_has_rates_to_its_end():
+    assert rates(plan((0, 40), (3, 5)), peak=1.0, warmup=10, shape="linear") == [0.1, 0.2, 0.3, 0.4, 0.5]
 
 
 def test_progress_is_straight_between_revisions_and_one_at_the_end():

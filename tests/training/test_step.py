@@ -159,6 +159,8 @@ def test_the_keys_of_dropout_depend_on_seed_step_and_sequence_alone():
 
     seven, three = keys_of(pack)
     assert keys_of(replace(pack, ids=np.array([3, 7]))) == [three, seven]
+    numbered = replace(pack, ids=np.array([1]), sequence_ids=(7, 3))  # one example of two sequences
+    assert keys_of(numbered) == [seven, three]
     drawn = [seven, three, *keys_of(pack, step=2), *keys_of(pack, seed=1)]
     assert len({key for keys in drawn for key in keys}) == 30
 

@@ -138,7 +138,8 @@ class Job:
             )
         if pieces and self.fresh:  # heads are taught before the vocabulary grows
             prepare(general.training(own.split), self.tokenizer, folder / f"{GENERAL}-{HEADS}")
-        known = Settled(asked=asked, new_pieces=pieces, own=facts[0], general=facts[1])
+        origins = (self.own.said_origin, self.general.said_origin)
+        known = Settled(asked=asked, new_pieces=pieces, own=facts[0], general=facts[1], origins=origins)
         self._check_measured(known, grown)
         known.write(self.out)
         return known
@@ -226,7 +227,7 @@ class Job:
                 evaluate=judge_of,
             )
         except TooShort as reason:
-            self.notes = [*self.notes, f"{reason} Give a longer --budget, in a new folder, or a number of --steps."]
+            self.notes = [*self.notes, f"{reason} Give a longer --budget, in a new folder; `adapt` also takes --steps."]
             result = TrainingResult(
                 steps=0,
                 tokens=0,
@@ -292,15 +293,15 @@ class Job:
     def record(self, known: Settled, result: TrainingResult, judge: Judge, heads_seconds: float) -> AdaptationRecord:
         """All figures of the adaptation."""
         unit, checks = self.unit(known), [Check(**check) for check in judge.memory["checks"]]
+        is_refuted = self.proof is not None and not self.proof.is_won
         before, after = (
             Measurement(own=figure_of(losses[OWN], unit), general=figure_of(losses[GENERAL], unit))
-            for losses in (judge.before, judge.after)
+            for losses in (judge.before, judge.before if is_refuted else judge.after)
         )
-        kept = [check.step for check in checks if check.is_kept]
+        kept = [] if is_refuted else [check.step for check in checks if check.is_kept]
         options = self.options
-        is_refuted = self.proof is not None and not self.proof.is_won
         return AdaptationRecord(
-            outcome="adapted" if kept and not is_refuted else "unchanged",
+            outcome="adapted" if kept else "unchanged",
             start=str(self.start),
             texts=[str(text) for text in self.own.texts],
             general_text=self.general.name,

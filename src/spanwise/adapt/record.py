@@ -87,7 +87,8 @@ class AdaptationRecord:
 
     @property
     def kept(self) -> Check | None:
-        """The check whose weights were kept; None where the start was."""
+        """The check whose weights were the best; None where the start was. Labels may have put the start back after it
+        (`outcome`)."""
         return next((check for check in reversed(self.checks) if check.is_kept), None)
 
 

@@ -108,8 +108,9 @@ def _own(record: AdaptationRecord) -> str:
     if record.kept is None:
         return f"On your held-out text its loss is {_shown(before, record)}."
     kept = record.kept
+    reached = _reached(kept.own, after, record)
     return (
-        f"On your held-out text the loss fell from {before.loss:.3f} to {_shown(after, record)}: {kept.gain:.3f} "
+        f"On your held-out text the loss fell from {before.loss:.3f} to {reached}: {kept.gain:.3f} "
         f"lower (95 %: {kept.low:.3f} to {kept.high:.3f}, over {after.num_clusters} documents or groups of them)."
     )
 
@@ -122,7 +123,7 @@ def _general(record: AdaptationRecord) -> str:
     moved = "rose" if rise > 0 else "fell"
     return (
         f"On general held-out text it {moved} by {abs(rise):.1%}, from {before.loss:.3f} to "
-        f"{_shown(after, record)}; up to {record.general_bound:.1%} more was allowed."
+        f"{_reached(record.kept.general, after, record)}; up to {record.general_bound:.1%} more was allowed."
     )
 
 
@@ -220,6 +221,14 @@ def _way(check: Check, where: str) -> str:
 def _steps(checks: Sequence[Check]) -> str:
     names = [f"{check.step:,}" for check in checks]
     return f"step {names[0]}" if len(names) == 1 else f"steps {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _reached(loss: float, after: Figure, record: AdaptationRecord) -> str:
+    """Tell the loss of the best weights. Where labels put the start back, `after` is the start's, and the check's own
+    loss is all that is known of them."""
+    if record.outcome == "adapted":
+        return _shown(after, record)
+    return f"{loss:.3f} nats per {counted_in(record.objective, record.unit)}"
 
 
 def _shown(figure: Figure, record: AdaptationRecord) -> str:

@@ -93,6 +93,7 @@ def adapt(
         split = split_text(OWN, own), split_text(GENERAL, general)
     else:
         known.refuse_other(asked)
+        job.own, job.general = known.with_origins(own, general)
     with claim_run_folder(job.out, resume=resume) as folder, log(job.out) as run_log:
         was_finished = folder.state == "finished"
         if resume:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from spanwise.adapt.texts import TextFacts
+from spanwise.adapt.texts import SourceText, TextFacts
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
 from spanwise.runtime.remote.paths import open_bytes_of
 from spanwise.text.corpus import corpus_files
+from spanwise.weights.learned_from import NOT_STATED, Origin
 
 SETTLED_NAME = "adapt.json"
 
@@ -26,6 +27,7 @@ class Settled:
     new_pieces: tuple[str, ...]
     own: TextFacts
     general: TextFacts
+    origins: tuple[Origin, ...] = ()  # of own and general text; records of earlier versions have none
 
     def write(self, folder: Path) -> None:
         """Keep it in the folder of the run."""
@@ -49,6 +51,7 @@ class Settled:
                 new_pieces=tuple(record["new_pieces"]),
                 own=TextFacts.from_record(record["own"]),
                 general=TextFacts.from_record(record["general"]),
+                origins=tuple(Origin(**origin) for origin in record.get("origins", [])),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as cause:
             raise CheckpointError(
@@ -65,6 +68,20 @@ class Settled:
                 f"--resume goes on with the same adaptation only, and this one differs ({said}). Take the old values, "
                 "or start a new one in another folder."
             )
+
+    def with_origins(self, *texts: SourceText) -> list[SourceText]:
+        """Return own and general text with what was said of them at the start, where this call says nothing."""
+        origins = self.origins or tuple(text.origin for text in texts)
+        return [replace(text, origin=_merged(text.origin, kept)) for text, kept in zip(texts, origins, strict=True)]
+
+
+def _merged(now: Origin, before: Origin) -> Origin:
+    """Return what is said now, and of what is not, what was said before."""
+    return Origin(
+        licence=before.licence if now.licence == NOT_STATED else now.licence,
+        source=before.source if now.source == NOT_STATED else now.source,
+        file=now.file or before.file,
+    )
 
 
 def _by_path(values: JsonObject, above: str = "") -> dict[str, object]:

@@ -83,7 +83,7 @@ class SplitText:
     def training(self, others: Split) -> Iterator[Document]:
         """The documents that are trained on; what is kept out of the other text is kept out of this one too."""
         split = self.split if self.source.held_out is None else replace(self.split, digests=frozenset())
-        return split.training(self.source.documents(), others.digests)
+        return split.training(self.source.documents(), others)
 
     def held_out(self, max_characters: int) -> list[Document]:
         """The documents that are measured."""

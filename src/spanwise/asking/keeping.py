@@ -47,7 +47,7 @@ class OpenIndex:
         found_files, packages = document_files(folder), installed_packages()
         files = found_files.files
         places = index_places(folder)
-        found, damage = _found(places)
+        found, damage = _found(places, lambda record: _is_current(record, files, reading, packages))
         for cause in damage:
             say(f"The index is made anew: {cause}" if found is None else f"Another copy of the index is used: {cause}")
         if found is not None and _is_current(found.record, files, reading, packages):
@@ -85,16 +85,24 @@ def index_places(folder: Path) -> list[Path]:
     return [folder / BESIDE, Path(caches, "spanwise", "indexes", name)]
 
 
-def _found(places: Sequence[Path]) -> tuple[TextIndex | None, list[str]]:
-    """Return the first index that can be used, and what is wrong with those before it."""
+def _found(places: Sequence[Path], is_current: Callable[[IndexRecord], bool]) -> tuple[TextIndex | None, list[str]]:
+    """Return the first index that is current, else the first one, and what is wrong with those before it.
+
+    An outdated one may lie in a folder that can no longer be written, before a current one among the caches.
+    """
+    outdated: TextIndex | None = None
     damage: list[str] = []
     for place in places:
         try:
-            if place.is_dir():
-                return TextIndex(place), damage
+            index = TextIndex(place) if place.is_dir() else None
         except (DataError, OSError) as cause:
-            damage.append(str(cause))
-    return None, damage
+            if outdated is None:
+                damage.append(str(cause))
+            continue
+        if index is not None and is_current(index.record):
+            return index, damage
+        outdated = outdated or index
+    return outdated, damage
 
 
 def _is_current(

@@ -26,8 +26,11 @@ def standard_output() -> Console:
 
 
 def print_json(record: Mapping | Sequence) -> None:
-    """Print one JSON object and nothing else; numbers keep full precision."""
-    sys.stdout.write(json.dumps(record, ensure_ascii=False, indent=2, default=str) + "\n")
+    """Print one JSON object and nothing else; numbers keep full precision, and those that are not finite are null."""
+    from spanwise.runtime.progress import finite
+
+    text = json.dumps(finite(record), ensure_ascii=False, indent=2, default=str, allow_nan=False)
+    sys.stdout.write(text + "\n")
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:

@@ -29,7 +29,8 @@ class VocabularyOptions:
     boundaries: Literal["words", "morphemes"] = "words"
     """morphemes: no piece of Korean WordPiece holds a stem and its particle together (learning needs kiwipiepy)."""
     alphabet_size: CountOrNone = None
-    """Characters that have pieces of their own. Default: nearly all that occur, of Hangul all."""
+    """Characters that have pieces of their own (not for byte-bpe, which reads bytes). Default: nearly all that occur,
+    of Hangul all."""
     max_characters: Characters = None
     """Text to look at. Default: 500 million characters, with morphemes 20 million."""
     roles: tuple[str, ...] = ()
@@ -85,6 +86,7 @@ def _print(tokenizer: "Tokenizer", out: Path, asked: VocabularyOptions, share: f
     case = "cased" if tokenizer.is_cased else "uncased"
     say(f"Learned {tokenizer.vocab_size:,} {case} pieces: {out}")
     if tokenizer.vocab_size < asked.vocab_size:
-        say(f"The text has no more that occur {asked.min_frequency} times ({asked.vocab_size:,} were asked for).")
+        often = "" if asked.kind == "unigram" else f" that occur {asked.min_frequency} times"  # it counts no pieces
+        say(f"The text has no more{often} ({asked.vocab_size:,} were asked for).")
     if tokenizer.unk_id >= 0:
         say(f"[UNK] is {share:.3%} of the tokens of the text it was learned from.")

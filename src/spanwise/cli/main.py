@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from cyclopts import App, Parameter
-from cyclopts.exceptions import CycloptsError
+from cyclopts.exceptions import CycloptsError, UnknownOptionError
 
 from spanwise.cli.options.spellings import find_empty, suggest_option
 from spanwise.errors import SpanwiseError
@@ -133,7 +133,8 @@ def _run(arguments: list[str]) -> int:
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        suggestion = suggest_option(arguments)
+        named = [error.token.keyword or error.token.value] if isinstance(error, UnknownOptionError) else None
+        suggestion = suggest_option((error.command_chain or ("",))[0], named or error.unused_tokens or ())
         message = str(error).strip() + (f" {suggestion}" if suggestion else "")
         path = " ".join(["spanwise", *(error.command_chain or ())])
         return _fail(f"{message}\nSee: {path} --help", 2)

@@ -9,15 +9,33 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import CountOrNone, Seed, between
-from spanwise.cli.options.text import USUAL_LINES, LineOptions, watched
+from spanwise.cli.options.text import watched
 from spanwise.errors import ConfigError
 from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
     from spanwise.questions.answered import AnswerFilter
     from spanwise.questions.make import Language, MakeReport
+    from spanwise.text.corpus import CorpusOptions
 
 KindOrAll = list[Literal["person", "place", "date", "number", "name", "recurring"]] | None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How text files are read; their lines are always read whole."""
+
+    errors: Literal["strict", "replace"] = "strict"
+    """What to do at bytes that are not UTF-8: stop, or replace them and go on."""
+    text_field: str = "text"
+    """The field that holds the text, in JSON lines and parquet."""
+
+    def corpus(self) -> "CorpusOptions":
+        """Return the same options as the library takes them. Raises: ConfigError."""
+        from spanwise.text.corpus import CorpusOptions
+
+        return CorpusOptions(**asdict(self))
 
 
 @Parameter(name="*")
@@ -65,14 +83,14 @@ class FilterOptions:
         )
 
 
-USUAL_QUESTIONS, NO_FILTER = QuestionOptions(), FilterOptions()
+USUAL_FILES, USUAL_QUESTIONS, NO_FILTER = FileOptions(), QuestionOptions(), FilterOptions()
 
 
 def make_questions(
     *text: Annotated[Path, Parameter(required=True)],
     out: Path,
     language: Literal["en", "ko"] = "en",
-    reading: LineOptions = USUAL_LINES,
+    reading: FileOptions = USUAL_FILES,
     asked: QuestionOptions = USUAL_QUESTIONS,
     kept: FilterOptions = NO_FILTER,
     json: bool = False,
@@ -83,6 +101,7 @@ def make_questions(
     ----------
     text
         Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst .bz2. A blank line ends a document.
+        Lines are read whole; those that end like no sentence (headings, items of a list) are left out.
     out
         File to write (.json). Each question also tells its kind, its form, and the sentence it was made from.
     language

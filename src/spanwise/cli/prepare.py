@@ -31,7 +31,8 @@ class TagOptions:
     tagger: str | None = None
     """The spaCy pipeline that finds the phrases, such as en_core_web_sm; needs pip install 'spanwise[spacy]'."""
     tag_labels: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
-    """Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...)."""
+    """Types of entities to keep, as the pipeline names them. Default: all but OntoNotes' numerical ones (CARDINAL,
+    DATE, MONEY, ORDINAL, PERCENT, QUANTITY, TIME); what a pipeline calls otherwise is kept."""
     tags: Path | None = None
     """JSON lines of "text" (sentences or paragraphs) and "spans" to take the phrases from, instead of a pipeline."""
 
@@ -95,7 +96,7 @@ def prepare(
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
     with Gauge("encoding", "MB") as gauge:
         documents = watched(documents_of(text, corpus), text, gauge)
-        report = prepare_store(documents, words, out, taggers=taggers)
+        report = prepare_store(documents, words, out, taggers=taggers, read_ahead=True)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
     else:
@@ -111,7 +112,7 @@ def _print(report: "PrepareReport", out: Path, taggers: list["Tagger"]) -> None:
     )
     say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens per second")
     for found in taggers:
-        say(f"Tagged {found.name}: {found.source}")
+        say(f"Tagged {found.name}: {found.source}; {counted(report.num_tagged[found.name], 'token')}")
         if isinstance(found, SpanFileTagger) and found.num_unmet:
             say(f"{found.num_unmet:,} records of {found.path} were not met: other borders, or another Unicode form?")
         if isinstance(found, SpanFileTagger) and found.num_crossing:

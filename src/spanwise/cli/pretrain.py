@@ -33,7 +33,8 @@ class SourceOptions:
     text: Files = None
     """Text files, folders or globs, instead of a store."""
     valid: Files = None
-    """A token store or text files to measure on, under masks that never change."""
+    """A token store or text files to measure on, under masks that never change; of long ones the first 65,536 tokens
+    are measured."""
     tokenizer: Path | None = None
     """Folder or hub id of the tokenizer. Default: the store's, the one of --init, or learned from the text."""
 
@@ -86,8 +87,8 @@ def pretrain(
         Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model,
         first weights and compiling included; replaces the recipe's own length.
     processes
-        Share each step among so many processes of this machine: on a CPU one per core, each with one thread, is faster
-        than one process with as many threads; on GPUs one each. On several machines, start this command by torchrun.
+        Share each step among so many processes of this machine, which share its cores: on GPUs one process per card; on
+        a CPU alone one process with all threads is faster. On several machines, start this command by torchrun.
     sharding
         fsdp2: each process keeps its share of every large matrix and of its moments, rather than all of them
         (training.sharding). It may change when a run goes on.
@@ -125,7 +126,7 @@ def pretrain(
         return 0
     done = f"{counted(result.steps, 'step')}, {counted(result.tokens, 'token')}"
     say(f"{done} in {format_seconds(result.seconds)}. Model: {result.final}")
-    names = chosen.trained_objectives
+    names = chosen.objectives  # not those of a generator, whose head is not in the model
     for line in next_steps(str(result.final), is_causal=chosen.encoder.causal, fills_blanks="mlm" in names):
         say(line)
     return 0

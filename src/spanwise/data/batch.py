@@ -34,6 +34,7 @@ class Batch:
     counts: dict[str, int] = field(default_factory=dict)
     num_padding: int = 0  # filler tokens among the T
     ids: tuple[int, ...] = ()  # which blocks or windows these are, to name a bad batch
+    sequence_ids: tuple[int, ...] = ()  # the same of each sequence, by which it draws at random; (): as `ids`
     is_usual: bool = True  # False where packs have one shape, and this one needs more than that
 
     @property

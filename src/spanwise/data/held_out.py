@@ -50,11 +50,23 @@ class Split:
     num_documents: int
     num_characters: int
 
-    def training(self, documents: Iterable[Document], others: frozenset[int] = frozenset()) -> Iterator[Document]:
-        """The documents that are trained on; `others` are kept out of another text."""
-        for unit in units_of(documents, by_parts=self.by_parts):
-            if digest_of(unit) not in self.digests | others:
-                yield unit
+    def training(self, documents: Iterable[Document], other: "Split | None" = None) -> Iterator[Document]:
+        """The documents that are trained on; what `other` keeps out of another text is kept out of this one too.
+
+        Where one of the two texts is split by parts and the other by documents, a document that shares a part with what
+        the other keeps out is left out whole.
+        """
+        kept_out = self.digests | other.digests if other and other.by_parts == self.by_parts else self.digests
+        for document in documents:
+            if other and other.by_parts != self.by_parts and other._holds_of(document):
+                continue
+            for unit in units_of([document], by_parts=self.by_parts):
+                if digest_of(unit) not in kept_out:
+                    yield unit
+
+    def _holds_of(self, document: Document) -> bool:
+        """Return whether a document, or one of its parts, is kept out."""
+        return any(digest_of(unit) in self.digests for unit in units_of([document], by_parts=self.by_parts))
 
     def held_out(self, documents: Iterable[Document], max_characters: int) -> list[Document]:
         """The documents that are measured, up to so many characters, in the order of their hashes.

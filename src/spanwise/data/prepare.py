@@ -10,6 +10,7 @@ and what they say of each token is stored beside it; this is as slow as the tagg
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ class PrepareReport:
     num_characters: int
     num_bytes: int  # of ids on disk
     unknown_share: float  # [UNK] among all tokens, 0 to 1
+    num_tagged: dict[str, int]  # by the tagger's name: tokens with a tag that is not 0
     seconds: float
 
     @property
@@ -55,11 +57,13 @@ def prepare(
     *,
     taggers: Sequence[Tagger] = (),
     shard_bytes: int = SHARD_BYTES,
+    read_ahead: bool | None = None,
 ) -> PrepareReport:
     """Encode files, folders and globs, or documents of sentences, into a new store folder `out`.
 
-    Each token of the text is in exactly one sentence. `taggers` fill the store's side arrays, one each. Nothing is left
-    of `out` where this fails.
+    Each token of the text is in exactly one sentence. `taggers` fill the store's side arrays, one each. `read_ahead`
+    reads and splits the next text in a thread of its own; None: all but iterators, which may belong to the caller's
+    thread. Nothing is left of `out` where this fails.
     Raises: DataError for text that is missing, damaged or empty; ConfigError where `out` exists.
     """
     begin = time.perf_counter()
@@ -71,15 +75,16 @@ def prepare(
     with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes, side_arrays=side_arrays) as writer:
         encode = _tagged(tokenizer, taggers) if taggers else _plain(tokenizer)
         batches = _batches(documents)
-        # Words are looked up without the interpreter lock, so that the next text is read and split meanwhile. An
-        # iterator may be slow, or belong to its thread: it is asked in this one.
-        depth = 1 if isinstance(source, str | Path | Sequence) else 0
-        with Prefetcher(lambda _: next(batches, None), depth=depth) as ahead:
+        num_tagged = Counter({tagger.name: 0 for tagger in taggers})
+        # Words are looked up without the interpreter lock, so that the next text is read and split meanwhile.
+        if read_ahead is None:
+            read_ahead = isinstance(source, str | Path | Sequence)
+        with Prefetcher(lambda _: next(batches, None), depth=int(read_ahead)) as ahead:
             for number in itertools.count():
                 held = ahead.get(number)
                 if held is None:
                     break
-                _write(held, encode, writer, blanks=tokenizer.needs_blank)
+                num_tagged.update(_write(held, encode, writer, blanks=tokenizer.needs_blank))
                 num_characters += sum(document.num_characters for document in held)
     return PrepareReport(
         num_documents=writer.num_documents,
@@ -88,6 +93,7 @@ def prepare(
         num_characters=num_characters,
         num_bytes=writer.num_bytes,
         unknown_share=writer.num_unknown / max(writer.num_tokens, 1),
+        num_tagged=dict(num_tagged),
         seconds=time.perf_counter() - begin,
     )
 
@@ -127,10 +133,14 @@ def _tagged(tokenizer: Tokenizer, taggers: Sequence[Tagger]) -> Encode:
     return encode
 
 
-def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, *, blanks: bool) -> None:
-    """Encode and write; with `blanks`, sentences that do not open their document have a blank before them."""
+def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, *, blanks: bool) -> dict[str, int]:
+    """Encode and write; with `blanks`, sentences that do not open their document have a blank before them.
+
+    Returns how many tokens of each side array have a tag.
+    """
     sentences = opened_sentences(documents, opens=not writer.inside_document)
     ids, lengths, side = encode([f" {sentence}" if blanks and not opens else sentence for opens, sentence in sentences])
     counts = np.cumsum([len(document.sentences) for document in documents], dtype=np.int64)
     ends = counts[[place for place, document in enumerate(documents) if document.ends]]
     writer.add_sentences(ids, lengths, side, ends=ends)
+    return {name: int(np.count_nonzero(tags)) for name, tags in side.items()}

@@ -16,10 +16,11 @@ from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.extraction.documents import Document
 from spanwise.extraction.questions import Question
 from spanwise.extraction.rows import Row
+from spanwise.interop.combined.reading import read_for_task
 from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines import pipeline
 from spanwise.runtime.device import Precision
-from spanwise.tasks.checkpoint import known_tasks
+from spanwise.tasks.checkpoint import known_tasks, stored_task
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.relation.task import NEGATIVES
 from spanwise.text.sentences import sentence_ranges
@@ -167,9 +168,11 @@ class Relations(Reader):
     def read(self, batch: Batch) -> Found:
         pairs = [self._pairs(d.text, names) for d, names in zip(batch.documents, batch.names, strict=True)]
         answers = iter(self.answers([item for own in pairs for _, _, item in own]))
-        return [
-            [
-                Row(
+        found: Found = []
+        for own in pairs:
+            rows: dict[tuple[int, int, int, int, str], Row] = {}
+            for (subject, object, _), answer in zip(own, itertools.islice(answers, len(own)), strict=True):
+                row = Row(
                     kind=answer["label"],
                     score=answer["score"],
                     start=subject["start"],
@@ -179,18 +182,27 @@ class Relations(Reader):
                     object_end=object["end"],
                     object_text=object["text"],
                 )
-                for (subject, object, _), answer in zip(own, itertools.islice(answers, len(own)), strict=True)
-                if answer["label"] not in NEGATIVES
-            ]
-            for own in pairs
-        ]
+                key = (row["start"], row["end"], row["object_start"], row["object_end"], row["kind"])
+                is_best = key not in rows or rows[key]["score"] < row["score"]  # spans may have names of several kinds
+                if row["kind"] not in NEGATIVES and is_best:
+                    rows[key] = row
+            found.append(list(rows.values()))
+        return found
 
     def _pairs(self, text: str, names: Sequence[Row]) -> list[tuple[Row, Row, dict[str, Any]]]:
-        """Return subject, object and what the pipeline is given, for each ordered pair of names of a sentence."""
+        """Return subject, object and what the pipeline is given, for each ordered pair of names of a sentence.
+
+        What several taggers found alike counts once, and a span of two kinds is no pair.
+        """
+        once: dict[tuple[int, int, str], Row] = {}
+        for name in names:
+            once.setdefault((name["start"], name["end"], name["kind"]), name)
         found = []
         for start, end in sentence_ranges(text, self.asked.language):
-            here = [name for name in names if start <= name["start"] and name["end"] <= end]
+            here = [name for name in once.values() if start <= name["start"] and name["end"] <= end]
             for subject, object in itertools.permutations(here, 2):
+                if (subject["start"], subject["end"]) == (object["start"], object["end"]):
+                    continue
                 item: dict[str, Any] = {"text": text[start:end]}
                 for role, name in (("subject", subject), ("object", object)):
                     item[role] = {"start": name["start"] - start, "end": name["end"] - start, "type": name["kind"]}
@@ -222,7 +234,7 @@ def chosen(
     """Return the model and task of each reader in reading order, and the tasks left out, each as a sentence.
 
     Raises: ConfigError for a model named twice, a task that no model has or that reads no documents, questions without
-    a model for them, relations without names; CheckpointError for a folder without a task.
+    a model for them, relations without names, pairs of texts; CheckpointError for a folder without a task.
     """
     if twice := next((model for number, model in enumerate(models) if model in models[:number]), None):
         raise ConfigError(f"the model {twice} is named twice; name it once.")
@@ -233,14 +245,15 @@ def chosen(
         told = ", ".join(f"{model} ({task})" for model, task in there)
         raise ConfigError(f"no model has the task {missing!r}; there is {told}.")
     wanted = [pair for pair in there if tasks is None or pair[1] in tasks]
-    kept = [pair for pair in wanted if pair[1] in READERS and (pair[1] != "qa" or has_questions)]
+    reasons = {pair: _why_not(*pair, has_questions) for pair in wanted}
+    kept = [pair for pair in wanted if not reasons[pair]]
     if has_questions and not any(task == "qa" for _, task in kept):
         raise ConfigError("there are questions, and no model that answers questions (qa); name one, or leave them out.")
     left_out = [
-        f"{model}: the task {task!r} is left out: " + ("no questions." if task == "qa" else "it reads no documents.")
-        for model, task in wanted
-        if (model, task) not in kept
+        f"{model}: the task {task!r} is left out: {reason}" for (model, task), reason in reasons.items() if reason
     ]
+    if "classification" in (tasks or ()) and not any(task == "classification" for _, task in kept):
+        raise ConfigError(f"{' '.join(left_out)} Leave 'classification' out, or name a model of single texts.")
     for _, task in kept:
         if (needed := READERS[task].needs) and not any(other == needed for _, other in kept):
             raise ConfigError(f"the task {task!r} reads what {needed!r} finds; name a model for {needed!r} too.")
@@ -248,6 +261,19 @@ def chosen(
         raise ConfigError(f"nothing is left to do. {' '.join(left_out)} Give questions, or another model.")
     order = list(READERS)
     return sorted(kept, key=lambda pair: order.index(pair[1])), left_out
+
+
+def _why_not(model: str, task: str, has_questions: bool) -> str:
+    """Return why the task of a model can't be asked of documents, as a sentence; "" where it can."""
+    if task not in READERS:
+        return "it reads no documents."
+    if task == "qa" and not has_questions:
+        return "no questions."
+    if task == "classification":
+        checkpoint = read_for_task(model, task)
+        stored = stored_task(checkpoint, task_recipe(task).task.started_from(checkpoint))
+        return "it reads pairs of texts." if getattr(stored, "is_pair", None) else ""
+    return ""
 
 
 def read_each(reader: Reader, batch: Batch) -> tuple[Found, dict[int, str]]:

@@ -102,15 +102,15 @@ def extract(
         if work.claim(plan):
             done = work.num_finished(found.num_shards)
             say(f"Going on: {done:,} of {counted(found.num_shards, 'shard')} {'is' if done == 1 else 'are'} done.")
-        _run(work, _num_processes(processes, device, found.num_shards), say)
+        _run(work, _num_processes(processes, device, precision, found.num_shards), say)
         report = _finish(work, out, found, plan["readers"], began)
         DISK.remove_tree(work.path)  # while it is ours: the next call would take it for a job to go on with
     return report
 
 
-def _num_processes(processes: int | None, device: str | None, num_shards: int) -> int:
+def _num_processes(processes: int | None, device: str | None, precision: Precision, num_shards: int) -> int:
     if processes is None:
-        processes = num_usable_cores() if choose_device(device).type == "cpu" else 1
+        processes = num_usable_cores() if choose_device(device, precision).type == "cpu" else 1
     return max(1, min(processes, num_shards))
 
 

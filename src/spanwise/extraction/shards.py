@@ -13,6 +13,7 @@ from typing import Any
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.extraction.documents import Document, ReadingOptions, documents_of_file
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
 
@@ -76,9 +77,13 @@ class WorkFolder:
     def claim(self, plan: JsonObject) -> bool:
         """Write the plan; where the folder has one, return True if it is the same in all that decides a row.
 
+        Shards without a plan may be of any job, so they are removed.
+
         Raises: ConfigError naming what differs.
         """
         if not (self.path / PLAN).exists():
+            for shard in self.path.glob("shard-*.json"):
+                DISK.remove_file(shard)
             _write_record(self.path / PLAN, plan)
             return False
         before = self.plan["asked"]

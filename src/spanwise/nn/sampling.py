@@ -28,12 +28,15 @@ class Sampling:
 
 def draw_block(chances: Tensor, uniform: Tensor, targets: Tensor, sampling: Sampling) -> Tensor:
     """Draw an id for each row of chances [B, Vp], with uniform [B] and targets [B, 1]. Returns [B] int64."""
-    weights_BV = chances if sampling.temperature == 1.0 else chances.pow(1.0 / sampling.temperature)
+    weights_BV = chances.scatter(1, targets, 0.0) if sampling.without_target else chances
+    sharp_BV = weights_BV
+    if sampling.temperature != 1.0:  # by the largest, which stays 1: of small chances alone every power may be 0
+        sharp_BV = (weights_BV / weights_BV.amax(-1, keepdim=True)).pow(1.0 / sampling.temperature)
+    drawn = draw(sharp_BV, uniform)
     if not sampling.without_target:
-        return draw(weights_BV, uniform)
-    weights_BV = weights_BV.scatter(1, targets, 0.0)
+        return drawn
     nothing_else = weights_BV.sum(-1) <= 0.0  # the target has all of the float32 chances
-    return torch.where(nothing_else, targets.squeeze(1), draw(weights_BV, uniform))
+    return torch.where(nothing_else, targets.squeeze(1), drawn)
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:

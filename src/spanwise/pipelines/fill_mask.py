@@ -22,7 +22,14 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.pipelines.base import CallOptions, Pipeline
-from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint, whole_number
+from spanwise.pipelines.given import (
+    InputError,
+    OptionError,
+    checked_text,
+    open_checkpoint,
+    texts_given,
+    whole_number,
+)
 from spanwise.pipelines.mask_model import HeadName, MaskModel, Question
 from spanwise.runtime.device import choose_device
 from spanwise.text.tokenizers import Tokenizer
@@ -141,6 +148,8 @@ class FillOptions(CallOptions):
         for name in ("top_k", "num_beams"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name))
+        if self.targets is not None:
+            texts_given("targets", self.targets)
         if self.num_beams is not None and not self.joint:
             raise OptionError("num_beams belongs to joint=True; blanks that are filled alone need none.")
 
@@ -280,7 +289,7 @@ class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
         if targets is None:
             return None
         found: dict[int, None] = {}
-        for target in [targets] if isinstance(targets, str) else targets:
+        for target in texts_given("targets", targets):
             number = self.tokenizer.token_to_id(target)
             if number is None:
                 pieces = self.tokenizer.encode(target).ids

@@ -89,10 +89,22 @@ def check_framework(framework: str) -> None:
         raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
 
 
-def whole_number(name: str, value: object) -> None:
-    """Refuse a value that is no whole number, or is below 1. Raises: OptionError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise OptionError(f"{name} must be a whole number of at least 1, got {value!r}.")
+def whole_number(name: str, value: object, least: int = 1) -> None:
+    """Refuse a value that is no whole number, or is below `least`. Raises: OptionError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def texts_given(name: str, value: object) -> list[str]:
+    """Return one text or several as a list. Raises: OptionError for anything else."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Collection) or isinstance(value, bytes | Mapping):
+        raise OptionError(f"{name} is a text or a list of texts, got {value!r}.")
+    for text in value:
+        if not isinstance(text, str):
+            raise OptionError(f"{name} is a text or a list of texts, got {text!r} in it.")
+    return list(value)
 
 
 def refuse_others(item: object, names: Collection[str]) -> None:

@@ -11,10 +11,11 @@ pipeline did. `rules=` chooses by hand.
 
 Source: behaviour of `transformers.pipeline("question-answering")`, version 5.2.
 Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the border of a window is not cut by
-`align_to_words`; [CLS] is never offered as an answer of score 0; a quarter of every window is kept for the passage, and
-a longer question is cut and counted, where the old pipeline ended in an error of the tokenizer; "[SEP]" in a text is
-plain text, where the old pipeline read the special token. The same as there: with `top_k` above 1 an answer that stays
-alone is a dictionary, not a list of one.
+`align_to_words`; windows share at most three quarters of their passage tokens, whatever `doc_stride` says; [CLS] is
+never offered as an answer of score 0; a quarter of every window is kept for the passage, and a longer question is cut
+and counted, where the old pipeline ended in an error of the tokenizer; "[SEP]" in a text is plain text, where the old
+pipeline read the special token. The same as there: with `top_k` above 1 an answer that stays alone is a dictionary, not
+a list of one.
 """
 
 import dataclasses
@@ -123,6 +124,8 @@ class AnswerOptions(CallOptions):
         for name in ("top_k", "max_answer_len", "max_seq_len", "max_question_len"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name))
+        if self.doc_stride is not None:
+            whole_number("doc_stride", self.doc_stride, least=0)
         if self.rules not in (None, *get_args(Rules)):
             raise OptionError(f"rules {self.rules!r} are not here; they are {', '.join(get_args(Rules))}.")
 
@@ -159,11 +162,11 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         if documents is None:
             inputs: Any = given_inputs(args, named)
             return super().__call__(inputs, **kwargs)
-        if kwargs.get("rules") == "classic":
-            raise OptionError("many documents are answered by the task's rules; leave rules out.")
+        options = self._chosen(kwargs, self._defaults)
+        if options.rules == "classic":
+            raise OptionError("many documents are answered by the task's rules; leave rules='classic' out.")
         if "context" in named:
             raise InputError("context and documents contradict each other; give one of them.")
-        options = self._chosen(kwargs, self._defaults)
         found = self._search(args[0] if len(args) == 1 else named.get("question"), documents, options)
         return found[0] if len(found) == 1 else found
 
@@ -191,7 +194,8 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         max_length = self._max_length(options.max_seq_len, CLASSIC_LENGTH)
         overlap = min(max_length // 2, CLASSIC_OVERLAP) if options.doc_stride is None else options.doc_stride
         max_question = options.max_question_len or CLASSIC_QUESTION
-        windows, scores, borders = self._scores(pairs, options, number, max_length, max_question, overlap)
+        numbers = range(number, number + len(pairs))
+        windows, scores, borders = self._scores(pairs, options, numbers, max_length, max_question, overlap)
         results = []
         for (_, context), rows in zip(pairs, borders, strict=True):
             answers = scored_answers(
@@ -243,7 +247,8 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         task = self.task
         max_length = self._max_length(options.max_seq_len or task.max_length, PAPER_MAX_LENGTH)
         max_question = options.max_question_len or task.max_question_tokens
-        windows, scores, borders = self._scores(pairs, options, number, max_length, max_question, options.doc_stride)
+        inputs = [number + owner for owner in owners]
+        windows, scores, borders = self._scores(pairs, options, inputs, max_length, max_question, options.doc_stride)
         rule = dataclasses.replace(task.span_rule, max_tokens=options.max_answer_len or task.max_answer_tokens)
         for place, rows in enumerate(borders):
             rankings[owners[place]].add(
@@ -260,15 +265,15 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         self,
         pairs: list[Pair],
         options: AnswerOptions,
-        number: int,
+        numbers: Sequence[int],
         max_length: int,
         max_question: int,
         overlap: int | None,
     ) -> tuple[QuestionWindows, Sequence[np.ndarray | WindowScores], list[range]]:
-        """Return the windows of all pairs, the scores of each window, and which windows belong to each pair; the first
-        pair is input `number`. `overlap` None: windows as the task was fine-tuned."""
-        if overlap is not None and not 0 <= overlap <= max_length:
-            raise OptionError(f"doc_stride {overlap} is larger than max_seq_len {max_length}, or below 0.")
+        """Return the windows of all pairs, the scores of each window, and which windows belong to each pair; `numbers`
+        are the inputs that the pairs are of. `overlap` None: windows as the task was fine-tuned."""
+        if overlap is not None and overlap > max_length:
+            raise OptionError(f"doc_stride {overlap} is larger than max_seq_len {max_length}.")
         windows = make_windows(
             as_data(pairs),
             self.tokenizer,
@@ -282,7 +287,9 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         )
         cut = np.flatnonzero(windows.num_dropped_Q)
         if len(cut) and (options.on_overflow or self.task.on_overflow) == "error":
-            raise InputError(f"input {number + int(cut[0])}: the question is longer than {max_question} tokens.")
+            first = int(cut[0])
+            most = len(windows.question_ids[first])  # fewer than `max_question` where the passage needs the room
+            raise InputError(f"input {numbers[first]}: the question is longer than {most} tokens.")
         borders = np.searchsorted(windows.question_W, np.arange(len(pairs) + 1)).tolist()
         scores = self.model.outputs(windows, precision=self.precision, packing=self.packing)
         return windows, scores, [range(*pair) for pair in itertools.pairwise(borders)]

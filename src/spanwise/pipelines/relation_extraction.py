@@ -4,7 +4,7 @@ import dataclasses
 
 from spanwise.errors import DataError
 from spanwise.pipelines.base import CallOptions, Reading, Span, TaskPipeline
-from spanwise.pipelines.given import InputError, checked_text
+from spanwise.pipelines.given import InputError, checked_text, refuse_others
 from spanwise.tasks.relation.pairs import Mention, Pair, RelationData, checked_pair
 from spanwise.tasks.relation.reader import mention_of
 
@@ -33,6 +33,7 @@ class RelationExtractionPipeline(TaskPipeline[Pair, Relation, CallOptions]):
     overflow_choices = ("truncate", "error")
 
     def _parse(self, item: object, options: CallOptions) -> Pair:
+        refuse_others(item, ("text", "subject", "object"))
         if not isinstance(item, dict) or {"text", "subject", "object"} - set(item):
             raise InputError(f"{{'text', 'subject', 'object'}} was expected, got {str(item)[:60]!r}.")
         text = checked_text("'text'", item["text"])

@@ -7,7 +7,7 @@ drawn texts are a pure function of the seed and of the input's place in the call
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -18,7 +18,14 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.decoding.writer import CausalModel, Choosing, StopReason, Writing
 from spanwise.pipelines.base import CallOptions, Pipeline, Reading
-from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint, whole_number
+from spanwise.pipelines.given import (
+    InputError,
+    OptionError,
+    checked_text,
+    open_checkpoint,
+    texts_given,
+    whole_number,
+)
 from spanwise.runtime.device import choose_device
 from spanwise.runtime.seed import derive_key
 from spanwise.text.tokenizers import Tokenizer
@@ -69,13 +76,15 @@ class GenerationOptions(CallOptions):
                     "num_return_sequences above 1 belongs to do_sample=True; there is one most likely text."
                 )
         for text in self.stops:
-            if not isinstance(text, str) or not text:
+            if not text:
                 raise OptionError(f"stop_strings are texts of at least one character, got {text!r}.")
+        if not isinstance(self.stop_tokens, str | int | np.integer | Collection):
+            raise OptionError(f"stop_tokens is a token, an id or a list of them, got {self.stop_tokens!r}.")
 
     @property
     def stops(self) -> tuple[str, ...]:
         """Return the strings that end a text."""
-        return (self.stop_strings,) if isinstance(self.stop_strings, str) else tuple(self.stop_strings)
+        return tuple(texts_given("stop_strings", self.stop_strings))
 
 
 class Written(Reading):
@@ -165,7 +174,7 @@ class TextGenerationPipeline(Pipeline[Prompt, Written | list[Written], Generatio
         if self.tokenizer.sep_id >= 0:
             found[self.tokenizer.sep_id] = "end_of_text"
         given = options.stop_tokens
-        for token in [given] if isinstance(given, str | int) else given:
+        for token in [given] if isinstance(given, str | int | np.integer) else given:
             found[self._token_id(token)] = "stop_token"
         return found
 

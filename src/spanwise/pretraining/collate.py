@@ -21,7 +21,15 @@ from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.formats.checked import pack_of
 from spanwise.pretraining.formats.side_arrays import WordUnit, check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme, ShorteningReplacement, bound
+from spanwise.pretraining.masking.base import (
+    MaskingScheme,
+    ReplacementScheme,
+    ShorteningReplacement,
+    bound,
+    budgets,
+    given_by,
+    least_room,
+)
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.questions import shorten
@@ -84,7 +92,9 @@ class PackParts:
         """Return the parts with capacities for sequences and targets where packs are to have one shape.
 
         Both follow from the mean length of the blocks and are ample: packs close at the tokens, and no mask is cut.
-        Where a replacement shortens, most of what is hidden is no target: the masking has no capacity then.
+        Where a replacement shortens, most of what is hidden is no target, and where a masking counts spans or is made
+        of two, `ratio` does not say how many tokens it hides. The masking has no capacity then; tried packs say how
+        many targets there are.
         """
         if not self.fixed:
             return self
@@ -93,11 +103,18 @@ class PackParts:
         num_sequences = multiple * math.ceil((1.5 * usual + multiple) / multiple)
         if self.max_sequences is not None:
             num_sequences = min(num_sequences, self.max_sequences)
-        num_targets = self.max_targets
-        if num_targets is None and self.masking.ratio > 0 and not isinstance(self.replacement, ShorteningReplacement):
+        num_targets, shortens = self.max_targets, isinstance(self.replacement, ShorteningReplacement)
+        if num_targets is None and self.masking.ratio > 0 and not shortens and self._ratio_says_all:
             asked = self.masking.ratio * self.tokens_of_pack + usual + multiple  # a budget is rounded up
             num_targets = ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
         return replace(self, max_sequences=num_sequences, max_targets=num_targets)
+
+    @property
+    def _ratio_says_all(self) -> bool:
+        """Whether the masking hides the share `ratio` of a pack's tokens, but for the rest of its last words."""
+        pack = np.array([self.tokens_of_pack])
+        counts_tokens = bool((least_room(self.masking, pack) == budgets(self.masking.ratio, pack)).all())
+        return counts_tokens and "groups" not in given_by(self.masking)
 
     def shaped(self, tried: Mapping[str, tuple[float, ...]]) -> "PackParts":
         """Return settled parts with the shape of all packs, by what some of them need."""

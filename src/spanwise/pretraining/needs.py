@@ -43,7 +43,7 @@ ASKED_OF_MASKING = {
     "lone_spans": "has a replacement for spans without a group ('others'); masking {part} gives groups alone. Leave "
     "replacement.others out, or use RecurringSpans().",
 }
-"""What a replacement may ask of a masking."""
+"""What a replacement may ask of a masking, beside words of a user's own."""
 
 OTHER_WORDS = MASKING_WORDS.keys() | ENCODER_WORDS.keys() | CORRUPTION_WORDS.keys() | REPLACEMENT_WORDS.keys()
 """What a format is not asked for."""
@@ -109,7 +109,8 @@ def _check_replacement(masking: MaskingScheme, replacement: ReplacementScheme) -
     asked: frozenset[str] = getattr(replacement, "needs", frozenset())
     names = type(masking).__name__, type(replacement).__name__
     for word in sorted(asked - given):
-        raise ConfigError(f"replacement {names[1]} {ASKED_OF_MASKING[word].format(part=names[0])}")
+        why = ASKED_OF_MASKING.get(word, f"asks for '{word}' and masking {{part}} gives none. Use a masking that does.")
+        raise ConfigError(f"replacement {names[1]} {why.format(part=names[0])}")
     if isinstance(replacement, ShorteningReplacement) and "lone_spans" in given - asked:
         raise ConfigError(
             f"masking {names[0]} hides spans without a group too, and replacement {names[1]} puts nothing there. Set "

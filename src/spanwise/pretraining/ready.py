@@ -3,6 +3,7 @@
 What is made is kept in the run folder, and taken from there when the run goes on.
 """
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,7 +70,7 @@ class Inputs(TypedDict, total=False):
 
     data: Data | None
     text: Paths | None  # files to make a store from
-    valid: Paths | None  # a store or text files whose masks never change
+    valid: Paths | None  # a store or text files whose masks never change; of long ones the first packs are measured
     tokenizer: str | Path | None  # a folder to use instead of learning one
     init: str | Path | None
     add_tokens: Sequence[str] | str | Path | None
@@ -297,16 +298,19 @@ def _tokenizer(
 ) -> Tokenizer:
     given, data, text = inputs.get("tokenizer"), inputs.get("data"), inputs.get("text")
     if given is not None:
-        return Tokenizer.load(find_tokenizer(given))
-    if checkpoint is not None:
-        words = read_tokenizer(checkpoint)
-        if words is None:
-            raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
+        words = Tokenizer.load(find_tokenizer(given))
+        if checkpoint is not None:
+            _check_same_pieces(words, given, checkpoint)
         return words
+    if checkpoint is not None:
+        own = read_tokenizer(checkpoint)
+        if own is None:
+            raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
+        return own
     if data is not None:
         return TokenStore.open(read_data(data)[0][0]).tokenizer()
-    own = folder.path / TOKENIZER_FOLDER
-    if not own.exists():
+    learned = folder.path / TOKENIZER_FOLDER
+    if not learned.exists():
         assert text is not None  # `check_given` asks for data or text
         wanted = recipe.tokenizer
         log.say(f"Learning a {wanted.kind} vocabulary of up to {wanted.vocab_size:,} pieces.")
@@ -320,9 +324,26 @@ def _tokenizer(
             roles=pack_parts(recipe).roles,
             max_length=recipe.encoder.max_positions,
             options=inputs.get("corpus"),
-            out=own,
+            out=learned,
         )
-    return Tokenizer.load(own)
+    return Tokenizer.load(learned)
+
+
+def _check_same_pieces(words: Tokenizer, given: str | Path, checkpoint: Checkpoint) -> None:
+    """Refuse a tokenizer whose ids mean other pieces than those that the weights learned. Special pieces may differ: a
+    role takes the place of a reserved one. Raises: CheckpointError."""
+    own = None
+    with contextlib.suppress(CheckpointError, DataError):  # a named tokenizer is the cure for one that can't be read
+        own = read_tokenizer(checkpoint)
+    if own is None:
+        return
+    ids = range(min(own.vocab_size, words.vocab_size))
+    for number, mine, named in zip(ids, own.tokens(ids), words.tokens(ids), strict=True):
+        if mine != named and number not in own.special_ids | words.special_ids:
+            raise CheckpointError(
+                f"id {number} is {mine!r} to the tokenizer of {checkpoint.folder} and {named!r} to {given}, so the "
+                "weights would be those of other pieces. Leave --tokenizer out, or train without --init."
+            )
 
 
 def _tell_other_tokenizer(recipe: PretrainingRecipe, mixture: Mixture, words: Tokenizer, log: RunLog) -> None:

@@ -95,7 +95,7 @@ def pretrain(
             ready.recipe.training,
             out,
             save_model=lambda target: save_pretrained(target, ready),
-            evaluate=evaluation(ready, device) if evaluate is None else evaluate(ready),
+            evaluate=evaluation(ready, device, log) if evaluate is None else evaluate(ready),
             resume=resume,
             log=log,
             identity=ready.identity,
@@ -138,9 +138,12 @@ def _ready_in_all(
 
 
 def check_processes(recipe: PretrainingRecipe, group: Group, device: str | None = None) -> None:
-    """Refuse more processes than a step has packs; a GPU has packs for all. Raises: ConfigError."""
+    """Refuse more processes than a step has packs (a GPU has packs for all) or than there are GPUs. Raises:
+    ConfigError."""
     batch, size = recipe.batch, group.world.size
-    if choose_device(device).type == "cuda" and batch.packs == "auto":
+    where = choose_device(device)
+    group.check_device(where)
+    if where.type == "cuda" and batch.packs == "auto":
         return
     number = batch.packs_per_step if batch.packs == "auto" else batch.packs
     if number < size:
@@ -158,11 +161,23 @@ def settled(
     """Return the recipe with its changes, checked without opening a file. Raises: ConfigError."""
     recipe = override(recipe, with_one_length(overrides))
     if budget is not None:
+        _check_no_length(recipe, overrides, budget)
         lengths: dict[str, Any] = {**dict.fromkeys(LENGTHS), "budget": float(budget)}
         recipe = replace(recipe, training=replace(recipe.training, **lengths))
     check(recipe)
     _ = recipe.training.length, recipe.training.peak_rate  # raise where a run has none
     return recipe
+
+
+def _check_no_length(recipe: PretrainingRecipe, overrides: Sequence[str], budget: float) -> None:
+    """Refuse a budget beside another length that was asked for: one of them would be dropped. Raises: ConfigError."""
+    changed = {assignment.partition("=")[0].strip() for assignment in overrides}
+    for name in LENGTHS:
+        value = getattr(recipe.training, name)
+        if f"training.{name}" in changed and value is not None:
+            raise ConfigError(
+                f"budget {budget:g} s and training.{name}={value} are two lengths of one run; leave one of them out."
+            )
 
 
 def with_shape(recipe: PretrainingRecipe, out: Path, device: str | None, *, resume: bool) -> PretrainingRecipe:
@@ -207,13 +222,16 @@ def save_pretrained(
         write_generator(folder, ready.model.corruption, ready.tokenizer, written.model_type)
 
 
-def evaluation(ready: Ready, device: str | None = None) -> Evaluation | None:
+def evaluation(ready: Ready, device: str | None, log: RunLog) -> Evaluation | None:
     """Return what measures the losses on the validation store, every time on the same packs under the same masks; None
-    where there is no store."""
+    where there is no store. Packs are the first ones, of `MAX_VALIDATION_TOKENS` in all; what is left out is told."""
     if ready.validation is None:
         return None
-    source = validation_source(ready.recipe, ready.validation)
-    packs = min(source.num_packs(0), max(1, MAX_VALIDATION_TOKENS // ready.recipe.batch.max_tokens))
+    source = validation_source(ready.recipe, ready.validation, counted=ready.mixture.vocabulary)
+    there = source.num_packs(0)
+    packs = min(there, max(1, MAX_VALIDATION_TOKENS // ready.recipe.batch.max_tokens))
+    if packs < there:
+        log.say(f"Measuring on the first {packs:,} of {there:,} packs of {ready.validation.path}, in stored order.")
     where = choose_device(device)
     precision = resolve_precision(ready.recipe.training.precision, where)
 

@@ -16,7 +16,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.collate import Collator, Masked, PackParts
 from spanwise.pretraining.formats.base import BlockTable
-from spanwise.pretraining.masking.base import budgets
+from spanwise.pretraining.masking.base import least_room
 from spanwise.pretraining.mixtures.steps import BlockStream, LaidEpoch, Order, PackedSteps, Position
 
 _KEPT_EPOCHS = 2  # a step may lie across the border of two
@@ -114,7 +114,7 @@ class PretrainingSource(PackedSteps):
         parts, lengths_n = self.collator.parts, laid.table.packed_lengths_of(laid.order)
         num_targets = None
         if parts.max_targets is not None:
-            num_targets = budgets(self.collator.masking.ratio, laid.table.text_lengths[laid.order])
+            num_targets = least_room(self.collator.masking, laid.table.text_lengths[laid.order])
         room, sequences, targets = parts.tokens_of_pack, parts.max_sequences, parts.max_targets
         if parts.fixed:
             places_n, borders = full_packs(lengths_n, room, sequences, num_targets=num_targets, max_targets=targets)

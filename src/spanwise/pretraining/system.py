@@ -1,12 +1,12 @@
 """From a recipe to the things that train: checked without a file, checked against the data, then built."""
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import partial
 from typing import overload
 
 from torch import nn
 
-from spanwise.config.parts import is_ours
+from spanwise.config.parts import field_names, is_ours
 from spanwise.config.records import to_record
 from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
@@ -19,6 +19,7 @@ from spanwise.pretraining.collate import PackParts
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
+from spanwise.pretraining.masking.adapter import FunctionMasking
 from spanwise.pretraining.masking.base import ShorteningReplacement, left_by
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
@@ -98,7 +99,7 @@ def _check_objectives(recipe: PretrainingRecipe) -> None:
 def _try_parts(recipe: PretrainingRecipe) -> None:
     """Let every objective, masking and corruption that is not ours work on a made-up pack. Raises: ConfigError."""
     for masking in maskings_in(recipe.masking):
-        if not is_ours(masking):
+        if not is_ours(masking) or isinstance(masking, FunctionMasking):
             try_masking(masking)
     for name, objective in recipe.trained_objectives.items():
         if not is_ours(objective):
@@ -300,7 +301,14 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
 
 def _short(recipe: PretrainingRecipe) -> PretrainingRecipe:
     """Return the recipe of the first steps. Its order and masks are drawn apart, or text of short blocks would come
-    twice."""
+    twice. Raises: ConfigError for a format whose length can't be set.
+    """
+    kind = type(recipe.format)
+    if not is_dataclass(kind) or "max_length" not in field_names(kind):
+        raise ConfigError(
+            f"length_warmup.steps {recipe.length_warmup.steps:,} begins with shorter sequences, and format "
+            f"{kind.__name__} has no field max_length that could be set. Set length_warmup.steps=0, or make it a field."
+        )
     seed = derive_key(recipe.training.seed, "length warm-up")
     return replace(
         recipe,
@@ -327,7 +335,8 @@ def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Pretr
 def validation_source(
     recipe: PretrainingRecipe, store: TokenStore, *, counted: Vocabulary | None = None
 ) -> PretrainingSource:
-    """Return the packs that a run is measured on: every block once, in stored order, always with the same masks.
+    """Return the packs that a run is measured on: those of every epoch are alike, with each block once, in stored
+    order and with the same masks. `pretrain` measures on the first of them alone where there are many.
 
     Every hidden token is shown as [MASK], to the generator too where there is one: its loss is then that of every other
     masked language model, and what the encoder must detect was guessed, never copied. Differs: the released codes

@@ -63,8 +63,8 @@ def try_masking(masking: MaskingScheme) -> None:
         raise
     except Exception as error:
         raise ConfigError(
-            f"masking {type(masking).__name__} failed on a made-up pack of 2 sequences of 16 tokens: "
-            f"{type(error).__name__}: {error}."
+            f"masking {getattr(masking, 'function', type(masking).__name__)} failed on a made-up pack of 2 sequences "
+            f"of 16 tokens: {type(error).__name__}: {error}."
         ) from error
 
 

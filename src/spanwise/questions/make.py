@@ -8,9 +8,10 @@ tagger of names and a translation model, so any text of the two languages gives 
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +27,7 @@ from spanwise.runtime.files import refuse_to_write_over
 from spanwise.runtime.seed import derive_key
 from spanwise.runtime.wording import counted
 from spanwise.tasks.qa.forbidden import paragraph_runs
-from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
+from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents, read_texts
 
 Language = Literal["en", "ko"]
 SAME_SENTENCE: dict[Language, float] = {"en": 0.0, "ko": 0.8}
@@ -68,7 +69,8 @@ def make_questions(
     `same_sentence` is the share of questions put, in other words, to the passage that holds their own sentence; None: 0
     in English, 0.8 in Korean. Memory holds one document, the ids of all questions, and the runs of words of `not_from`.
     Reading ends with the document that brings `max_questions`. `keep` leaves out questions whose answer its model does
-    not find. `watch` is given the documents and gives them on: it may count them.
+    not find. `watch` is given the documents and gives them on: it may count them. Lines are read whole, so
+    `options.lines` says nothing here.
     Raises: ConfigError for an option, and for Korean without kiwipiepy; DataError as `read_documents`, for a damaged
     file of `not_from`, and where the text gives no question.
     """
@@ -86,8 +88,8 @@ def make_questions(
         same_sentence=SAME_SENTENCE[language] if same_sentence is None else same_sentence,
         forbidden=paragraph_runs(not_from),
     )
-    lines = replace(options or CorpusOptions(language=language), lines="sentences")  # passages are cut from them here
-    made: Iterable[Questions] = _made(watch(read_documents(texts, lines)), maker, language, seed)
+    documents = _documents(corpus_files(texts), options or CorpusOptions(language=language))
+    made: Iterable[Questions] = _made(watch(documents), maker, language, seed)
     counts: Counter[str] = Counter()
     with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
         for document, questions in made if keep is None else keep.kept(made):
@@ -125,6 +127,20 @@ def make_questions(
         forms={form: counts[form] for form in forms},
         seconds=time.perf_counter() - begin,
     )
+
+
+def _documents(files: Sequence[Path], options: CorpusOptions) -> Iterator[Document]:
+    """Give documents with whole lines in place of sentences: `passages` needs the end of a line to tell text from
+    headings, and cuts long ones itself. Raises: DataError as `read_documents`."""
+    is_empty = True
+    for text in read_texts(files, options):
+        given = unicodedata.normalize("NFC", text.text) if options.unicode_form == "NFC" else text.text
+        lines = [line for line in given.split("\n") if line.strip()]
+        if lines:
+            is_empty = False
+            yield Document(text.source, text.line, lines, text.ends)
+    if is_empty:
+        yield from read_documents(files, options)  # raises, and names the files
 
 
 def _made(documents: Iterable[Document], maker: Maker, language: Language, seed: int) -> Iterator[Questions]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanwise.text.sentences import split_sentences
+from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, split_sentences
 
 LEAST, MOST = 240, 1200
 """Characters of a passage. SQuAD's paragraphs have 500 or more; a line of text may have 20, or ten thousand."""
@@ -14,13 +14,14 @@ _ENDS = tuple('.!?。"”’)')
 def passages(lines: Iterable[str], language: str) -> list[str]:
     """Join lines of running text up to `LEAST` characters, and cut what is longer than `MOST` between sentences.
 
-    Lines that end like no sentence (headings, items of a list) are left out.
+    Lines that end like no sentence (headings, items of a list) are left out. A line that is too long for a heading is
+    text, maybe cut by its reader: of it only the end that is no whole sentence is left out.
     """
     found: list[str] = []
     held = ""
     for line in lines:
         line = " ".join(line.split())
-        if not line.endswith(_ENDS):
+        if not line.endswith(_ENDS) and len(line) <= MAX_SENTENCE_CHARACTERS:
             continue
         for part in _cut(line, language):
             if held and len(held) + len(part) > MOST:
@@ -36,9 +37,12 @@ def passages(lines: Iterable[str], language: str) -> list[str]:
 def _cut(line: str, language: str) -> list[str]:
     if len(line) <= MOST:
         return [line]
+    sentences = split_sentences(line, language)
+    if not sentences[-1].endswith(_ENDS):
+        sentences.pop()
     parts = [""]
-    for sentence in split_sentences(line, language):
+    for sentence in sentences:
         if parts[-1] and len(parts[-1]) + len(sentence) > MOST:
             parts.append("")
         parts[-1] = f"{parts[-1]} {sentence}".strip()
-    return [part for part in parts if len(part) <= 2 * MOST]
+    return [part for part in parts if 0 < len(part) <= 2 * MOST]

@@ -13,6 +13,7 @@ from spanwise.quickstart.adapting.texts import AdaptedText
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import find
 from spanwise.runtime.program import program
+from spanwise.weights.learned_from import NOT_STATED, Origin
 
 
 def next_commands(
@@ -29,7 +30,7 @@ def next_commands(
         )
     else:
         first = (
-            f"{call} quickstart YOUR_TEXTS/*.txt{of_text} --budget 30min",
+            f"{call} quickstart YOUR_TEXTS/*.txt{of_text} --from-scratch --budget 30min",
             "The same on your own text, for longer:",
         )
     sentence = "The bridge was built in 1890 by the city of Boston ."
@@ -69,11 +70,14 @@ def commands_after_adapting(model: Path, *, own_text: bool, start: str, language
 
 
 def resume_command(
-    recipe: PretrainingRecipe, prepared: Prepared, out: Path, seconds: int, init: str | Path | None
+    recipe: PretrainingRecipe, prepared: Prepared, out: Path, seconds: int, init: str | Path | None, origin: Origin
 ) -> str:
-    """Return the command that goes on with the pre-training; it names every value that the quickstart changed."""
+    """Return the command that goes on with the pre-training; it names every value that the quickstart changed, and the
+    licence and source of the text where they are known."""
     words = ["pretrain", recipe.name, "--data", str(prepared.train.path), "--valid", str(prepared.valid.path)]
     words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
+    for name, said in (("--licence", origin.licence), ("--source", origin.source)):
+        words += [] if said == NOT_STATED else [name, said]
     for path, _, value in difference(find(recipe.name), recipe):
         words += ["--set", f"{path}={json.dumps(value)}"]
     return f"{program()} {shlex.join(words)} --resume"

@@ -164,7 +164,7 @@ class FromScratch(Job):
                 origins=[origin],
                 budget=seconds,
                 log=log,
-                resume_command=resume_command(recipe, prepared, out, seconds, init),
+                resume_command=resume_command(recipe, prepared, out, seconds, init, origin),
             ).final
 
     def measure(

@@ -18,7 +18,7 @@ from spanwise.pretraining.masking import (
 from spanwise.pretraining.objectives import SpanSelection
 from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
-from spanwise.recipes.differences import ATTENTION_DROPOUT, INITIAL
+from spanwise.recipes.differences import ATTENTION_DROPOUT, INITIAL, without
 from spanwise.recipes.one_machine import one_machine
 from spanwise.recipes.spanbert import spanbert_mini, spanbert_small
 from spanwise.training.plan import TrainingOptions
@@ -41,6 +41,10 @@ _PAPER = (
 )
 _BESIDE = (
     "Masked words and their boundaries are learned beside selection, from what it leaves; Splinter has no other loss."
+)
+_ELSEWHERE = (
+    "Masked words and their boundaries are learned in one half of the sequences, selection in the other; Splinter has "
+    "no other loss."
 )
 
 
@@ -120,9 +124,11 @@ def spanbert_selection_mini() -> PretrainingRecipe:
 
 def spanbert_selection_mixture_mini() -> PretrainingRecipe:
     """`spanbert_mini` with questions in other sequences: half of them hide words, half have questions."""
+    beside = _beside(spanbert_mini(), "spanbert-selection-mixture-mini")
     return replace(
-        _beside(spanbert_mini(), "spanbert-selection-mixture-mini"),
+        beside,
         masking=MaskingMixture(schemes={"spans": GeometricSpans(), "questions": RecurringGroups()}),
+        differences=(*without(_BESIDE, beside.differences), _ELSEWHERE),
     )
 
 

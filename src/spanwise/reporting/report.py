@@ -101,9 +101,10 @@ def loss_charts(runs: Sequence[RunRecord]) -> list[Chart | None]:
 def score_charts(runs: Sequence[RunRecord]) -> list[Chart | None]:
     """Draw one chart for each other number of the evaluations that was taken more than once."""
     keys = dict.fromkeys(key for run in runs for record in run.evaluations for key in record["evaluation"])
+    drawn = {"loss", *(f"{name}_loss" for run in runs for name in run.loss_names)}  # beside the losses of training
     charts = []
     for key in keys:
-        if key == "loss" or key.endswith(("_loss", "_perplexity")):
+        if key in drawn or key.endswith("_perplexity"):
             continue
         curves = [(index, run, *run.evaluation_curve(key)) for index, run in enumerate(runs)]
         lines = [Line(label=run.name, x=x, y=y, tone=tone_of(index)) for index, run, x, y in curves if len(x) > 1]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spanwise.errors import DataError
 from spanwise.runtime.files import RECIPE_NAME
 from spanwise.runtime.json_text import object_or_empty
@@ -39,15 +41,14 @@ class RunRecord:
         return [x for x, _ in rows], [y for _, y in rows]
 
     def evaluation_curve(self, key: str) -> tuple[list[float], list[float]]:
-        """Return the real tokens read and one number of the evaluations there."""
-        tokens = {0: 0, **{record["step"]: record["tokens"] for record in self.steps}}
-        rows = []
-        for record in self.evaluations:
-            value = record["evaluation"].get(key)
-            known = [step for step in tokens if step <= record["step"]]
-            if isinstance(value, int | float):
-                rows.append((tokens[max(known)], value))
-        return [x for x, _ in rows], [y for _, y in rows]
+        """Return the real tokens read and one number of the evaluations there; between two logged steps the tokens are
+        counted in proportion."""
+        logged = {0: 0, **{record["step"]: record["tokens"] for record in self.steps}}
+        steps = sorted(logged)
+        found = [(record["step"], record["evaluation"].get(key)) for record in self.evaluations]
+        rows = [(step, value) for step, value in found if isinstance(value, int | float)]
+        tokens = np.interp([step for step, _ in rows], steps, [logged[step] for step in steps])
+        return [round(x) for x in tokens.tolist()], [y for _, y in rows]
 
     @property
     def seconds_by_section(self) -> dict[str, float]:

@@ -55,11 +55,6 @@ class Machine:
             lines.append(f"{self.memory_gb:.1f} GB of memory is little: choose spanbert-tiny and small packs.")
         if self.disk_free_gb < MIN_DISK_GB:
             lines.append(f"{self.disk_free_gb:.1f} GB of disk is little for checkpoints: free some, or set --out.")
-        if self.device == "cpu" and 1 < self.num_threads <= self.num_cores:
-            lines.append(
-                f"Pre-training: --processes {self.num_cores} (a core and a thread each) mostly beats one process with "
-                f"{self.num_cores} threads; a step needs {self.num_cores} packs."
-            )
         if self.num_threads > self.num_cores:
             lines.append(f"torch uses {self.num_threads} threads on {self.num_cores} cores: unset OMP_NUM_THREADS.")
         return lines

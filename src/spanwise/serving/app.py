@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from fastapi import Body as FromBody
@@ -16,8 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from spanwise.errors import SpanwiseError
+from spanwise.pipelines.fill_mask import FillMaskPipeline
 from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError
-from spanwise.serving.bodies import ITEMS, Body, body_of, check_size, texts_of
+from spanwise.serving.bodies import ITEMS, Body, body_of, check_blanks, check_size, texts_of
 from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
@@ -114,7 +115,11 @@ class Asker:
         if name not in self._models:
             words = f"no model {name[:80]!r} knows {self.task}; there is {', '.join(self._models)}."
             raise Refused(404, "ModelError", words)
-        jobs = self._jobs(self._models[name], items, dumped.get("options") or {})
+        options = dumped.get("options") or {}
+        if self.task == "fill-mask":
+            pipeline = cast(FillMaskPipeline, self._models[name].pipeline(self.task))
+            check_blanks(items, pipeline.mask_token, options, self._limits)
+        jobs = self._jobs(self._models[name], items, options)
         try:
             self._batcher.put(jobs)
         except QueueFullError as error:
@@ -200,6 +205,9 @@ def _add_errors(app: FastAPI, tasks: Sequence[str]) -> None:
 
     @app.exception_handler(HTTPException)
     async def no_path(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400:  # the body could not be read as JSON, and not for a place that can be named
+            words = "the body is no JSON in UTF-8, or is nested too deeply."
+            return _json(error_body("BodyError", words), 400)
         path, wanted = request.url.path[:80], (error.headers or {}).get("Allow")
         words = f"{path}: {error.detail}; there is /v1/models, and /v1/TASK for {', '.join(tasks)}."
         if wanted is not None:

@@ -6,13 +6,14 @@ Texts come in bodies alone: nothing in them is read as the name of a file or as 
 import dataclasses
 import importlib
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from spanwise.errors import ConfigError
 from spanwise.pipelines import module_and_class
+from spanwise.pipelines.fill_mask import FillOptions
 from spanwise.serving.limits import Limits
 
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -165,11 +166,13 @@ def check_size(items: list[Any], limits: Limits) -> None:
     if len(items) > limits.inputs:
         raise ConfigError(f"{len(items)} inputs came; at most {limits.inputs} go into one request. Send several.")
     total = 0
+    spans: list[list[int]] = []
     for item in items:
         for name, value in _lists(item):
-            most = limits.documents if name == "documents" else limits.pieces
-            if len(value) > most:
-                raise ConfigError(f"{len(value):,} {name} came; at most {most:,} are taken.")
+            spans += value if name == "spans" else []
+            most = {"documents": limits.documents, "choices": limits.choices, "spans": limits.spans}
+            if len(value) > most.get(name, limits.pieces):
+                raise ConfigError(f"{len(value):,} {name} came; at most {most.get(name, limits.pieces):,} are taken.")
         for text in texts_of(item):
             if len(text) > limits.text:
                 raise ConfigError(f"a text has {len(text):,} characters; at most {limits.text:,} are taken. Part it.")
@@ -177,6 +180,41 @@ def check_size(items: list[Any], limits: Limits) -> None:
     if total > limits.request:
         raise ConfigError(
             f"the texts of this request have {total:,} characters together; at most {limits.request:,} are taken."
+        )
+    _check_spans(spans, total, limits)
+
+
+def _check_spans(spans: list[list[int]], total: int, limits: Limits) -> None:
+    """Refuse spans of texts of `total` characters that are too many, or whose vectors would need too many windows: a
+    wide one may be read in a window of its own. Raises: ConfigError that names the limit."""
+    if len(spans) > limits.spans:
+        raise ConfigError(
+            f"this request has {len(spans):,} spans together; at most {limits.spans:,} are taken. Send several."
+        )
+    total += sum(max(0, end - start) for start, end in spans)
+    if spans and total > limits.request:
+        raise ConfigError(
+            f"the texts of this request and their spans have {total:,} characters together; at most "
+            f"{limits.request:,} are taken. Send several, or shorter spans."
+        )
+
+
+def check_blanks(texts: list[str], mask: str, options: Mapping[str, Any], limits: Limits) -> None:
+    """Refuse texts whose blanks, marked by `mask`, would make too much work or too long an answer. Raises: ConfigError
+    that names the limit."""
+    top_k = options.get("top_k", FillOptions.top_k)
+    beams = (options.get("num_beams") or max(5, top_k)) if options.get("joint") else 1
+    blanks = [text.count(mask) for text in texts]
+    if sum(blanks) * beams > limits.blank_windows:
+        raise ConfigError(
+            f"this request has {sum(blanks):,} {mask}{f' to fill with {beams} beams' if beams > 1 else ''}; at most "
+            f"{limits.blank_windows // beams:,} are taken. Send several."
+        )
+    repeated = sum(count * len(text) for count, text in zip(blanks, texts, strict=True)) * top_k
+    if repeated > limits.repeated:
+        raise ConfigError(
+            f"each of the top_k ({top_k}) guesses for each {mask} repeats its text, {repeated:,} characters in all; at "
+            f"most {limits.repeated:,} are sent. Lower top_k, or send shorter texts."
         )
 
 

@@ -49,8 +49,13 @@ class Metrics:
             if name in self.gauges:
                 own.append((name, (), self.gauges[name]()))
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
-            lines += [f"{series}{_shown(labels)} {number:g}" for series, labels, number in own]
+            lines += [f"{series}{_shown(labels)} {_number(number)}" for series, labels, number in own]
         return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """Return a number with all its digits: with six of them, a large counter would stand still."""
+    return str(int(value)) if value == int(value) else repr(float(value))
 
 
 def _shown(labels: Labels) -> str:

@@ -33,6 +33,7 @@ class Answers(BaseModel):
 
 
 STATUSES = {
+    400: "The body ended too early, is no JSON in UTF-8, or is nested too deeply.",
     401: "The key is missing or another one.",
     404: "There is no such path, or no such model for the task.",
     408: "The body came too slowly.",
@@ -41,7 +42,7 @@ STATUSES = {
     421: "The request names another host.",
     422: "The input can't be answered; the message says why.",
     429: "There is no room now; `Retry-After` says after how many seconds to come again.",
-    503: "The server is stopping, or the process that computed has ended.",
+    503: "The process that computed has ended; ask again.",
     504: "There was no answer within the deadline.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {

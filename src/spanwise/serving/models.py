@@ -69,7 +69,7 @@ def open_models(
         raise ConfigError(f"pack_tokens must be at least 64, got {pack_tokens}.")
     found: dict[str, ServedModel] = {}
     num_threads = torch.get_num_threads()
-    torch.set_num_threads(workers_of(choose_device(device).type)[1])  # kernels may depend on it, and so does the trial
+    torch.set_num_threads(workers_of(choose_device(device, precision).type)[1])  # kernels and the trial depend on it
     try:
         for source in sources:
             name = _free_name(source, found)

@@ -66,6 +66,7 @@ class Task(ABC, Generic[D, F, O, P]):
     target_name: ClassVar[str]
     score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
+    prediction_names: ClassVar[tuple[str, ...]] = ()  # the names that `prediction_files` may give, for early refusals
     example_name: ClassVar[str] = "examples"  # what the data counts where it has a length
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
     row_tensors: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias")  # of the head, with a row for each of row_names
@@ -173,7 +174,10 @@ class Task(ABC, Generic[D, F, O, P]):
         )
 
     def check_pair(self, train: D, dev: D) -> None:
-        """Raises: DataError where training and dev data do not belong together."""
+        """Compare dev data with all that the task, as it is to be trained, learns from (files of replay too).
+
+        Raises: DataError where they do not belong together.
+        """
         return
 
     def taught_by(self, train: D) -> Self:

@@ -81,12 +81,18 @@ def _kept_heads(checkpoint: Checkpoint, task: Task, reset_weights: bool, log: Ru
 def _freeze(encoder: Encoder, num_layers: int | None) -> None:
     """Keep the embeddings and the lowest layers as they are (0: the embeddings alone; None: nothing is kept).
 
-    Raises: ConfigError where there are fewer layers.
+    Raises: ConfigError where there are fewer layers, or layers that stay share weights with layers that learn.
     """
     if num_layers is None:
         return
     if num_layers > len(encoder.layers):
         raise ConfigError(f"frozen_layers {num_layers} is more than the encoder's {len(encoder.layers)} layers.")
+    kept, trained = ({*layers.parameters()} for layers in (encoder.layers[:num_layers], encoder.layers[num_layers:]))
+    if kept & trained:  # ALBERT: what is kept of one layer is kept of all
+        raise ConfigError(
+            f"frozen_layers {num_layers}: this encoder's layers share weights, so none can learn while another stays "
+            f"as it is. Take 0, or all {len(encoder.layers)}."
+        )
     for part in [encoder.embeddings, *encoder.layers[:num_layers]]:
         part.requires_grad_(False)
 

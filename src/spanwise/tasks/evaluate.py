@@ -18,6 +18,7 @@ from spanwise.tasks.batches import DropsTokens
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError, without_compression
+from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -117,10 +118,12 @@ def predict(
     For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
     errors: "repair" leaves malformed rows out; they have no line in what is written, are counted and named in the log,
     and change the id of no other row. gauge: is told of the tokens that there are and that are read.
-    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError (also where a file beside
+    `output` would take the place of the input, or of one that is there without `output`).
     """
     _refuse_place(Path(output), [Path(input)], "predictions.json")
     refuse_special(Path(output))  # other files lie beside it
+    _refuse_beside(Path(output), task_recipe(task_name).task.prediction_names, Path(input))
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
@@ -135,6 +138,20 @@ def _refuse_place(path: Path, read: Sequence[Path], example: str) -> None:
     refuse_to_write_over(path, read)
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name the file to write, such as {path / example}.")
+
+
+def _refuse_beside(output: Path, names: Sequence[str], input: Path) -> None:
+    """Refuse to replace a file that no earlier prediction to `output` can have written. Raises: ConfigError."""
+    for path in _paths_of(output, names).values():
+        if path.exists() and input.exists() and path.samefile(input):
+            raise ConfigError(
+                f"{path} is the input, and a file of this name is written beside {output} too; name another output."
+            )
+        if path != output and path.exists() and not output.exists():
+            raise ConfigError(
+                f"{path} is there already, and predictions to {output} would replace it: they write a file of this "
+                "name too. Name another output, or move that file away."
+            )
 
 
 def _score(
@@ -182,19 +199,26 @@ def write_predictions(
     Raises: ConfigError where one of them is in `made_from`.
     """
     contents = dict(task.prediction_files(predictions))
-    paths = {name: _beside(output, name) for name in contents}
-    if "" not in contents and output not in paths.values():
+    paths = _paths_of(output, list(contents))
+    if output not in paths.values():
         first = next(iter(contents))
-        if output.suffix in FORMS:
-            logger.warning("%s: these predictions have no form %s; %s is written.", output, output.suffix, first)
-        else:
-            paths[first] = output  # no form of predictions has this suffix: the first is what was asked for
+        logger.warning("%s: these predictions have no form %s; %s is written.", output, output.suffix, first)
     for path in paths.values():
         refuse_to_write_over(path, made_from)
-    for name, path in paths.items():
+    in_order = sorted(paths.items(), key=lambda entry: entry[1] != output)  # where `output` is, the others may be
+    for name, path in in_order:
         content = contents[name]
         write_text_atomic(path, content if isinstance(content, str) else as_json(content))
-    return sorted(paths.values(), key=lambda path: path != output)
+    return [path for _, path in in_order]
+
+
+def _paths_of(output: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each name that the task gives its predictions; `output` is one of them, unless it is named for
+    a form that these predictions do not have."""
+    paths = {name: _beside(output, name) for name in names}
+    if names and output not in paths.values() and output.suffix not in FORMS:
+        paths[names[0]] = output  # no form of predictions has this suffix: the first is what was asked for
+    return paths
 
 
 def _beside(output: Path, name: str) -> Path:

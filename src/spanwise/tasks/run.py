@@ -5,6 +5,7 @@ A fine-tuning run leaves behind: recipe.json (what was run on what), plan.jsonl,
 dev_predictions*.json.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from spanwise.interop.grow import with_roles_for
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
+from spanwise.nn.config import EncoderConfig
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.runtime.files import BEST_NAME, RECIPE_NAME, JsonObject, atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
@@ -92,10 +94,14 @@ class _Asked:
         replay = {} if self.replay is None else {"replay": self.replay.record()["train"]}
         return {"task": self.task, "model": str(self.model), **self.train.record(), **replay, "dev": dev}
 
-    def learned(self, record: JsonObject, files: Sequence[Learned]) -> list[JsonObject]:
-        """Return what the model will have learned from: what its record says, unless it starts again, and the files."""
-        before = [] if self.reset_weights else learned_by(record, str(self.model))
-        return as_record([*before, *files])
+    def learned(self, record: JsonObject, files: Sequence[Learned], again: Sequence[Learned]) -> list[JsonObject]:
+        """Return what the model will have learned from: what its record says, unless it starts again, and the files.
+
+        Files of replay (`again`) stand there once, as they were first listed: with their licence.
+        """
+        entries = [*([] if self.reset_weights else learned_by(record, str(self.model))), *files]
+        listed = {(entry.file, entry.what, entry.count) for entry in entries}
+        return as_record([*entries, *(one for one in again if (one.file, one.what, one.count) not in listed)])
 
 
 def finetune(
@@ -199,7 +205,7 @@ class _Run:
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
             dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
-            task.check_pair(train_data, dev_data)
+            task.check_pair(whole, dev_data)
         task.check_encoder(checkpoint.config)
         seed = recipe.training.seed
         checkpoint, words, named = with_roles_for(checkpoint, words, task.roles, seed=seed)
@@ -209,9 +215,10 @@ class _Run:
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
-        self.learned = asked.learned(checkpoint.record, [*learned, *learned_again])
+        self.learned = asked.learned(checkpoint.record, learned, learned_again)
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         self.model, self.kept_heads = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
+        self.untuned = self.model.task  # dev data change it
         content = task_content(
             self.model, self.tokenizer, other_heads=self.kept_heads, model_type=self.checkpoint.model_type
         )
@@ -223,7 +230,7 @@ class _Run:
         self.recipe = recipe = with_epochs(recipe, num_examples)
         if line := explained(open_recipe, recipe, checkpoint.config, num_examples):
             log.say(line)
-        for line in task.describe(train_data, self.features):
+        for line in [*task.describe(train_data, self.features), *_shortened(task, self.model.encoder.config)]:
             log.say(line)
         self.dev: DevScorer | None = None
         if dev_data is not None:
@@ -282,12 +289,21 @@ class _Run:
         )
 
     def save(self, target: Path) -> None:
-        """Write the model folder as the run has it now; spanwise.json says where the model comes from."""
-        if self.dev is not None:
+        """Write the model folder as the run has it now; spanwise.json says where the model comes from.
+
+        A checkpoint between two evaluations has no scores, nor thresholds: those there are belong to other weights.
+        """
+        model = self.model
+        scores: Scores = {}
+        step = _STEP.search(target.name)
+        if self.dev is not None and step is not None and int(step[1]) != self.dev.step:
+            model = TaskModel(self.untuned, model.encoder, model.head)
+        elif self.dev is not None:
             self.dev.ensure()
+            scores = self.dev.scores
         save_task_model(
             target,
-            self.model,
+            model,
             self.tokenizer,
             other_heads=self.kept_heads,
             model_type=self.checkpoint.model_type,
@@ -295,7 +311,7 @@ class _Run:
                 **descriptions_of_heads(self.checkpoint.record),
                 "finetuned": {name: value for name, value in self.asked.record().items() if value is not None},
                 LEARNED_FROM: self.learned,
-                "dev_scores": {} if self.dev is None else self.dev.scores,
+                "dev_scores": scores,
             },
         )
 
@@ -318,6 +334,20 @@ class _Run:
         return FinetuningResult(
             scores=scores, final=training.final, task=self.model.task, training=training, recipe=self.recipe
         )
+
+
+_STEP = re.compile(r"step-(\d+)")  # in the name of a checkpoint, also while it is written under a hidden one
+
+
+def _shortened(task: Task, config: EncoderConfig) -> list[str]:
+    """Return the sentence that the encoder has too few positions for the task's length; nothing where it has enough."""
+    length = getattr(task, "max_length", None)
+    if not isinstance(length, int) or length <= config.max_positions:
+        return []
+    return [
+        f"task.max_length {length:,} is more than the encoder's {config.max_positions:,} positions; sequences have at "
+        f"most {config.max_positions:,} tokens"
+    ]
 
 
 def _flops_per_token(model: TaskModel, features: Features) -> float:

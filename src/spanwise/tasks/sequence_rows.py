@@ -8,6 +8,7 @@ Letters: W examples, S sequences (of all examples, or of a pack), N tokens in al
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,11 @@ class SequenceRows:
     def num_sequences_W(self) -> np.ndarray:
         return np.diff(self.example_borders)
 
+    @functools.cached_property
+    def _most_sequences(self) -> int:
+        """The sequences of the example that has most of them."""
+        return int(self.num_sequences_W.max(initial=1))
+
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence."""
@@ -67,11 +73,13 @@ class SequenceRows:
     def lay(self, rows: np.ndarray, target: str, targets: Any, count: int | None = None) -> Batch:
         """A pack of the examples `rows`; `targets` count `count` (None: one an example)."""
         lengths: list[int] = []
+        numbers: list[int] = []
         ids, types = [], []
         for row in rows:
             first, last = self.example_borders[row], self.example_borders[row + 1]
             borders = self.sequence_borders[first : last + 1]
             lengths += np.diff(borders).tolist()
+            numbers += range(int(row) * self._most_sequences, int(row) * self._most_sequences + int(last - first))
             ids.append(self.input_ids[borders[0] : borders[-1]])
             types.append(self.token_types[borders[0] : borders[-1]])
         all_ids = np.concatenate(ids).astype(np.int64)
@@ -86,6 +94,7 @@ class SequenceRows:
             targets=wanted,
             counts=counts,
             ids=tuple(int(row) for row in rows),
+            sequence_ids=tuple(numbers),
         )
 
     def borders_of(self, rows: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ is counted; after that no choice is left to chance. How each kind is learned: `t
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import tee
 from pathlib import Path
@@ -79,8 +79,10 @@ def learn_tokenizer(
 
     Raises: ConfigError for options that can't work; DataError where the text is empty or damaged.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"kind={kind!r} is not known; there is {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
+    _check_choice("kind", kind, KINDS)
+    _check_choice("boundaries", boundaries, MOST_CHARACTERS)
+    if unicode_form is not None:
+        _check_choice("unicode_form", unicode_form, ("NFC", "as_is"))
     documents, looked_at = tee(documents_of(source, options))
     korean = is_korean(sentence for document in looked_at for sentence in document.sentences)
     del looked_at  # what is only looked at once is not kept
@@ -108,6 +110,13 @@ def learn_tokenizer(
     return tokenizer
 
 
+def _check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Raises: ConfigError for a value that is none of the choices."""
+    if value not in choices:
+        nearest = did_you_mean(str(value), choices)
+        raise ConfigError(f"{name}={value!r} is not known; there is {', '.join(choices)}.{nearest}")
+
+
 def _check(kind: str, wanted: Wanted) -> None:
     """Raises: ConfigError for numbers that leave nothing to learn."""
     smallest = KINDS[kind].smallest + wanted.num_unused
@@ -122,6 +131,8 @@ def _check(kind: str, wanted: Wanted) -> None:
         )
     if wanted.boundaries == "morphemes" and kind != "wordpiece":
         raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
+    if wanted.alphabet_size is not None and kind == "byte-bpe":
+        raise ConfigError("kind='byte-bpe' has the 256 bytes for its alphabet; leave alphabet_size out.")
 
 
 def unknown_share(

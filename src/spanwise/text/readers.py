@@ -29,6 +29,7 @@ COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 MAX_PIECE_BYTES = 1 << 20  # a longer line is handed on in pieces
 MAX_ROW_BYTES = 1 << 28  # a JSON row has to be parsed whole
 _BUFFER_BYTES = 1 << 18
+_LARGEST_WINDOW = 1 << 31  # bytes that a .zst file may look back: what `zstd --long=31` writes, the most there is
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class _ZstdStream(io.RawIOBase):
                     raise EOFError("the last frame is not complete")
                 return 0
             while packed:
-                self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+                self._frame = self._frame or zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj()
                 self._ready += self._frame.decompress(packed)
                 packed = self._frame.unused_data if self._frame.eof else b""
                 if self._frame.eof:

@@ -22,6 +22,7 @@ PhraseKind = Literal["entities", "noun-phrases"]
 
 NUMERICAL = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Values among OntoNotes' types of entities. SpanBERT masks the others: "non-numerical" (section 5.1)."""
+_FINDERS = ("ner", "beam_ner", "entity_ruler", "future_entity_ruler", "span_ruler")  # spaCy's parts that find entities
 
 
 class SpacyTagger:
@@ -31,7 +32,8 @@ class SpacyTagger:
         """Open a pipeline: an installed package, a folder, or a loaded `spacy.Language`.
 
         `labels` are the entity types to keep; None keeps all but the numerical ones.
-        Raises: ConfigError where spaCy or the pipeline is not installed, or `labels` are given for noun phrases.
+        Raises: ConfigError where spaCy or the pipeline is not installed, or `labels` are given for noun phrases, or
+        name a type that the pipeline does not have.
         """
         if kind == "noun-phrases" and labels is not None:
             raise ConfigError("noun phrases have no labels to choose from; leave the labels out.")
@@ -40,6 +42,8 @@ class SpacyTagger:
         self._language = _load(pipeline) if isinstance(pipeline, str) else pipeline
         meta = self._language.meta
         self.source = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
+        if labels is not None:
+            _check_labels(labels, self._language, self.source)
 
     def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """The tags of k sentences, see `text/tags.py`. Raises: DataError where the pipeline finds no such phrases."""
@@ -68,6 +72,20 @@ class SpacyTagger:
                 f"{self.source} finds no noun phrases: they need a 'parser' and a language that spaCy has rules for "
                 f"({str(cause).splitlines()[0][:120]})."
             ) from cause
+
+
+def _check_labels(labels: Collection[str], language: Any, source: str) -> None:
+    """Raises: ConfigError for a type of entities that none of a pipeline's parts finds."""
+    if not all(getattr(part, "__module__", "").startswith("spacy") for _, part in language.pipeline):
+        return  # a part that somebody wrote may find types that it does not list
+    finders = [name for name, factory in language.pipe_factories.items() if factory in _FINDERS]
+    known = sorted({label for name in finders for label in language.pipe_labels.get(name, ())})
+    for label in labels:
+        if known and label not in known:
+            raise ConfigError(
+                f"{source} finds no entities of type {label!r}; its types are {', '.join(known)}. Name each type on "
+                f"its own, as it is written there.{did_you_mean(label, known)}"
+            )
 
 
 def _load(pipeline: str) -> Any:

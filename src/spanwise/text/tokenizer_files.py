@@ -58,7 +58,9 @@ def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
         return WordMarks(blank=BYTE_LEVEL_BLANK)
     if "Metaspace" in kinds:
         return WordMarks(blank=kinds["Metaspace"]["replacement"])
-    return WordMarks()
+    # Gemma's kind, and mmBERT's, has its normaliser write the mark of a blank.
+    steps = [step for step in pipeline_steps(record["normalizer"]) if step["type"] == "Replace"]
+    return WordMarks(blank=next((step["content"] for step in steps if step["pattern"] == {"String": " "}), ""))
 
 
 def pipeline_steps(record: JsonObject | None) -> list[JsonObject]:

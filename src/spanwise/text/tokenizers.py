@@ -203,10 +203,15 @@ class Tokenizer:
 
     @functools.cached_property
     def needs_blank(self) -> bool:
-        """Return whether a word is written otherwise at the beginning of a text than inside it, as RoBERTa's tokenizer
-        does: a sentence that follows another must then be given with the blank before it."""
-        steps = pipeline_steps(self._record["pre_tokenizer"])
-        return any(step["type"] == "ByteLevel" and not step["add_prefix_space"] for step in steps)
+        """Return whether a word is written otherwise at the beginning of a text than inside it, as RoBERTa's and
+        mmBERT's tokenizers do: a sentence that follows another must then be given with the blank before it."""
+        normalizer, splitter = self._backend.normalizer, self._backend.pre_tokenizer
+
+        def written(text: str) -> str:
+            text = text if normalizer is None else normalizer.normalize_str(text)
+            return text if splitter is None else "".join(piece for piece, _ in splitter.pre_tokenize_str(text))
+
+        return written("x x") != 2 * written("x")
 
     @functools.cached_property
     def sha256(self) -> str:

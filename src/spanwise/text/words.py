@@ -2,10 +2,10 @@
 
 A token starts a word where its own piece says so, or where the piece before it ends one. In WordPiece every piece does
 but a continuation (`##x`), so each punctuation mark, `[UNK]` and single Chinese character is a word of its own.
-Byte-level BPE and SentencePiece mark the blank before a word, so there punctuation and Chinese characters are looked
-for in the piece itself: they start a word, and what follows them starts the next; a blank that is a piece alone goes
-with the letters behind it, before a punctuation mark it is a word. GPT-1 marks ends alone (`x</w>`). Special tokens
-belong to no word.
+Byte-level BPE, SentencePiece and Gemma's BPE mark the blank before a word, so there punctuation and Chinese characters
+are looked for in the piece itself: they start a word, and what follows them starts the next; a blank that is a piece
+alone goes with the letters behind it, before a punctuation mark it is a word. GPT-1 marks ends alone (`x</w>`). Special
+tokens belong to no word.
 
 Letters: V vocabulary, n tokens.
 """
@@ -22,6 +22,7 @@ _CHINESE = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
     "\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
+_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")  # SentencePiece writes a character that it has no piece for in bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +72,11 @@ class WordMarks:
 
     def _text(self, piece: str) -> str:
         """The characters a piece stands for; empty for a part of one."""
-        if self.blank != BYTE_LEVEL_BLANK:
-            return piece.replace(self.blank, " ")
         try:
-            return bytes(_BYTES[character] for character in piece).decode("utf-8")
+            if self.blank == BYTE_LEVEL_BLANK:
+                return bytes(_BYTES[character] for character in piece).decode("utf-8")
+            byte = _BYTE_PIECE.fullmatch(piece)
+            return bytes.fromhex(byte[1]).decode("utf-8") if byte else piece.replace(self.blank, " ")
         except (KeyError, UnicodeDecodeError):
             return ""
 

@@ -144,7 +144,8 @@ def save_checkpoint(
     keep: int,
     kept: KeptModel | None = None,
 ) -> Path:
-    """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`.
+    """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`, and those of later steps: the run
+    went on from before them because they were damaged.
 
     Where processes keep some rows each, this is called within `kept.at_leader()` by the leader; `save_part` by the
     others, which write into its folder before it is committed.
@@ -165,6 +166,9 @@ def save_checkpoint(
         kept.gather("")  # all are written
         text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1)  # a perplexity may be infinite
         DISK.write_file(temporary / TRAINING_FOLDER / STATE_NAME, (text + "\n").encode())
+    for number, later in step_folders(folder):
+        if number > step:  # a run goes on from the newest whole one, so this one was passed over
+            remove_folder(later)
     for _, old in step_folders(folder)[keep:]:
         remove_folder(old)
     return target
@@ -307,7 +311,7 @@ def check_identity(saved: JsonObject, current: JsonObject) -> None:
     found = [
         (path, before, now)
         for path, before, now in difference(saved, current)
-        if path.rsplit(".", 1)[-1] not in HARMLESS_OPTIONS
+        if path.removeprefix("recipe.training.").removeprefix("options.") not in HARMLESS_OPTIONS
     ]
     if found:
         lines = "\n".join(f"  {path}: {_short(before)} -> {_short(now)}" for path, before, now in found[:20])

@@ -25,7 +25,7 @@ from spanwise.config import to_record
 from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
-from spanwise.runtime.device import choose_device, deterministic, numerics_fingerprint, resolve_precision
+from spanwise.runtime.device import choose_device, deterministic, keep_threads, numerics_fingerprint, resolve_precision
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.processes.distributed import Group
@@ -294,9 +294,8 @@ class _Loop:
             return None
         path, state = found
         check_identity(state["identity"], self.identity)
-        threads = state["numerics"]["threads"]
-        if self.options.threads is None and threads != torch.get_num_threads():
-            torch.set_num_threads(threads)  # the number of threads decides the last bits: keep the run's own
+        if self.options.threads is None:
+            keep_threads(state, self.reducer.size, self.log.say)
         changed = fingerprint_change(state["numerics"], self._fingerprint())
         if changed:
             self.log.say(changed)
@@ -571,6 +570,7 @@ class _Loop:
             "plan": self.plan.to_record(),
             "identity": self.identity,
             "numerics": self._fingerprint(),
+            "processes": self.reducer.size,
         }
         if isinstance(self.evaluate, RemembersEvaluations):
             state["memory"] = self.evaluate.memory

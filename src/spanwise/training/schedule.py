@@ -48,10 +48,12 @@ def learning_rate(step: int, lines: Sequence[PlanLine], *, peak: float, warmup: 
         return peak * _factor(step, total, round(warmup * total) if warmup < 1 else int(warmup), shape)
     done = progress(step, known)
     if warmup >= 1:
-        return peak * min(step / warmup, _fall(done, shape))
+        if step <= warmup:
+            return peak * step / warmup
+        warmup = progress(int(warmup), known)  # no revision after it moves the place where the fall begins
     if done < warmup:
         return peak * done / warmup
-    return peak * _fall((done - warmup) / (1.0 - warmup), shape)
+    return peak * _fall((done - warmup) / (1.0 - warmup) if warmup < 1 else 1.0, shape)
 
 
 def _factor(step: int, total: int, warmup_steps: int, shape: Shape) -> float:

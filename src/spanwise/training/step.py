@@ -167,7 +167,8 @@ class Updater:
         if sequences.keys is not None:
             return batch
         ids_S = np.arange(-1, -1 - len(sequences.lengths), -1)  # of filler, or where nothing has a name
-        ids_S[: len(batch.ids)] = batch.ids[: len(ids_S)]
+        ids = batch.sequence_ids or batch.ids
+        ids_S[: len(ids)] = ids[: len(ids_S)]
         return replace(batch, sequences=sequences.keyed(keys_for(self.seed, "dropout", step, ids_S)))
 
     def rehearse(self, batch: Batch) -> None:

@@ -53,3 +53,14 @@ def test_another_archive_is_refused(tmp_path):
         archive.writestr("other.xml", "<a/>")
     with pytest.raises(DataError, match="no DOCX file"):
         list(docx_lines(tmp_path / "a.docx"))
+
+
+def test_a_break_that_word_marks_once_more_is_one_page(tmp_path):
+    made, laid_out = '<w:br w:type="page"/>', "<w:lastRenderedPageBreak/>"
+    body = paragraph(f"<w:t>a</w:t>{made}") + paragraph(f"{laid_out}<w:t>b</w:t>")
+    body += (
+        paragraph(made) + paragraph(f"{laid_out}{made}") + paragraph(f"{laid_out}<w:t>c</w:t>{laid_out}<w:t>d</w:t>")
+    )
+    body += paragraph("<w:t>e</w:t>") + paragraph(made) + paragraph("<w:drawing/>" + laid_out * 2 + "<w:t>f</w:t>")
+    found = {text.strip(): page for text, _, page in lines_of(tmp_path, body) if text.strip()}
+    assert found == {"a": 1, "b": 2, "cd": 4, "e": 5, "f": 7}

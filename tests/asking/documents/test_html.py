@@ -1,6 +1,6 @@
 """A page gives the text that a browser shows."""
 
-from spanwise.asking.documents.html import html_lines
+from spanwise.asking.documents.html import html_blocks, html_lines
 
 PAGE = """<html><head><title>T</title><style>p {}</style></head>
 <body><h1>The  <em>old</em>
@@ -34,3 +34,9 @@ def test_broken_pages_lose_no_text(tmp_path):
 def test_a_head_ends_where_text_begins_though_nothing_says_so(tmp_path):
     page = "<!doctype html><head><meta charset=utf-8><title>T</title><style>p {}</style><p>one<p>two"
     assert [text for text, _ in lines_of(tmp_path, page)] == ["one", "two"]
+
+
+def test_preformatted_text_keeps_its_lines_and_their_numbers(tmp_path):
+    page = "<p>one\ntwo</p>\n<pre>\nthree\n\n  <b>fo</b>ur\n</pre>five\nsix"
+    assert lines_of(tmp_path, page) == [("one two", 1), ("three", 4), ("four", 6), ("five six", 7)]
+    assert [one.text for one in html_blocks("<pre>a\nb</pre>c")] == ["a", "b", "", "c", ""]

@@ -1,5 +1,6 @@
 """`spanwise serve`: from the command to a page and back."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -8,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from spanwise.cli.asking.serve import SCREENS, _open_page, check_installed
+from spanwise.cli.asking.serve import SCREENS, _open_page, check_installed, serve_models
 from spanwise.cli.main import main
 from spanwise.serving.server import listen
 
@@ -67,3 +68,38 @@ def test_a_machine_without_a_screen_is_told_the_address(monkeypatch, capsys):
     monkeypatch.setattr("webbrowser.open", lambda address: False)
     _open_page("http://here")
     assert "no browser" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [("", "is empty"), (" \n", "is empty"), ("schlüssel", "ASCII"), ("a\nb", "ASCII")]
+)
+def test_a_key_that_no_client_can_send_is_refused(monkeypatch, capsys, key, words):
+    monkeypatch.setenv("SPANWISE_API_KEY", key)
+    assert main(["serve", "--port", "0"]) == 2
+    said = capsys.readouterr().err
+    assert words in said and "SPANWISE_API_KEY" in said
+
+
+def test_the_key_is_stripped_and_no_request_has_more_inputs_than_may_wait(monkeypatch):
+    made = {}
+    monkeypatch.setattr("spanwise.serving.models.open_models", lambda *args: {})
+    monkeypatch.setattr("spanwise.serving.app.make_app", lambda opened, **options: made.update(options))
+    monkeypatch.setattr("spanwise.serving.server.run", lambda *args: None)
+    serve_models((), port=0, api_key="abc\n", waiting=8)
+    assert made["api_key"] == "abc" and (made["limits"].inputs, made["limits"].waiting) == (8, 8)
+    serve_models((), port=0)
+    assert made["api_key"] is None and made["limits"].inputs == 64
+
+
+def test_int8_beside_a_gpu_is_computed_where_its_models_are(monkeypatch):
+    asked = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("spanwise.serving.models.open_models", lambda *args: {})
+    monkeypatch.setattr("spanwise.serving.app.make_app", lambda opened, **options: None)
+    monkeypatch.setattr("spanwise.serving.server.run", lambda *args: None)
+    monkeypatch.setattr(
+        "spanwise.serving.workers.answerers_for",
+        lambda device, *args: asked.append(device) or contextlib.nullcontext(),
+    )
+    serve_models((), port=0, precision="int8")
+    assert asked == ["cpu"]

@@ -61,3 +61,9 @@ def test_a_step_with_fewer_packs_than_processes_is_refused_with_what_works():
     with pytest.raises(ConfigError, match=r"batch.tokens_per_step=1024 or fewer processes"):
         check_processes(override(mini, ["batch.tokens_per_step=512", "batch.max_tokens=512"]), pair)
     check_processes(override(mini, ["batch.packs=2"]), pair)
+
+
+def test_more_processes_than_gpus_are_refused_before_anything_is_prepared(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ConfigError, match="2 processes on this machine need a GPU each, and it has 1"):
+        check_processes(find("spanbert-mini"), Group(World(size=2, local_size=2)), "cuda")

@@ -66,6 +66,22 @@ def test_a_span_without_a_model_says_what_is_missing(capsys):
     assert "--model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", [["--set", "masking.ratio=0.3"], ["--times", "5"], ["--seed", "1"]])
+def test_options_of_drawings_are_refused_where_nothing_is_drawn(given, capsys):
+    assert main(["show", "masks", "--text", TEXT, "--span", "5:9", "--model", "any", *given]) == 2
+    assert f"{given[0]}" in capsys.readouterr().err
+
+
+def test_the_figure_is_made_with_the_tokenizer_that_is_named(run, world, tmp_path, capsys):
+    asked = ["show", "masks", "--text", "Denver won the game", "--span", "2:4", "--model", str(run / "final")]
+    assert main([*asked, "--tokenizer", str(tmp_path / "none")]) == 4
+    assert "none" in capsys.readouterr().err
+    assert main([*asked, "--tokenizer", str(run / "final"), "--json"]) == 0
+    named = capsys.readouterr().out
+    assert main([*asked, "--json"]) == 0
+    assert capsys.readouterr().out == named
+
+
 RECIPE = """
 from dataclasses import replace
 from spanwise.pretraining.masking import QuestionTokens, RecurringSpans, Replacement

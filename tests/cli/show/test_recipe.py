@@ -52,6 +52,12 @@ def test_a_length_takes_the_place_of_the_recipes_own_and_a_step_is_told_as_whole
     assert f"up to {size:,} real tokens (not the 1,024 of batch.tokens_per_step: see batch.max_tokens)" in said
 
 
+@pytest.mark.parametrize("given", [["--set", "encoder.num_layers=2"], ["--vocab-size", "9000"]])
+def test_what_changes_one_recipe_is_refused_for_the_list_of_all(given, capsys):
+    assert main(["show", "recipe", *given]) == 2
+    assert given[0] in capsys.readouterr().err
+
+
 def test_wrong_names_are_answered_with_the_nearest(capsys):
     assert main(["show", "recipe", "spanbert-bass"]) == 2
     assert "spanbert-base" in capsys.readouterr().err
@@ -94,6 +100,12 @@ def test_a_recipe_is_tried_on_a_store_for_a_budget(world, tiny, capsys):
     here, run = record["here"], record["here"]["run"]
     assert here["tokens_per_second"] > 0 and here["peak_bytes"] > 0
     assert run["length"] == "budget=120" and run["steps"] >= 1 and run["seconds"] >= 120
+
+
+def test_a_budget_beside_a_length_that_was_asked_for_is_refused(world, tiny, capsys):
+    command = ["show", "recipe", "spanbert-tiny", *tiny, "--data", str(world.folder / "store"), "--budget", "2min"]
+    assert main([*command, "--set", "training.max_steps=100"]) == 2
+    assert "budget 120 s and training.max_steps=100 are two lengths" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "cure"), [(["--budget", "2min"], "--data"), (["--data", "x"], "name it")])

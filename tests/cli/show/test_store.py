@@ -38,6 +38,9 @@ def test_wrong_formats_and_values_are_refused_with_the_nearest_name(world, capsy
         (["--format", "sentence-pears"], "sentence-pair"),
         (["--format", "sentence-pair", "--set", "max_lenght=48"], "max_length"),
         (["--set", "max_length=48"], "--format NAME"),
+        (["--examples", "5"], "--format NAME"),
+        (["--seed", "1"], "--format NAME"),
+        (["--epoch", "1"], "--format NAME"),
         (["--format", "single-segment", "--examples", "0"], "from 1 to"),
     ]:
         assert main(["show", "store", store, *arguments]) == 2

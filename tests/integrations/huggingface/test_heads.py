@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from toy_encoders import PlainEncoder
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.integrations.huggingface import SpanBoundaryHead
+from spanwise.integrations.huggingface import SpanBoundaryHead, SpanBoundaryPretraining
 from spanwise.integrations.huggingface.heads import TiedMaskedLMHead, find_boundaries, places_of, word_table
 from spanwise.integrations.huggingface.rows import read_rows
 from spanwise.pretraining.masking.merge import hidden_tokens
@@ -311,3 +311,32 @@ def test_shapes_that_do_not_fit_are_refused(plain_encoder, hidden):
 def test_what_has_no_word_table_is_refused():
     with pytest.raises(ConfigError, match="LayerNorm shows no word table"):
         word_table(torch.nn.LayerNorm(3))
+
+
+def replica_of(model):
+    """A copy as torch's DataParallel makes one for a second device: its tensors are no parameters."""
+    copies = {module: module._replicate_for_data_parallel() for module in model.modules()}
+    for module, replica in copies.items():
+        for name, child in module._modules.items():
+            setattr(replica, name, copies.get(child))
+        for name, tensor in module._parameters.items():
+            if tensor is not None:
+                setattr(replica, name, 1.5 * tensor)
+    return copies[model]
+
+
+def test_a_replica_of_data_parallel_scores_with_its_own_word_table(bert, batch_of):
+    """The original's lies on another device."""
+    model, batch = SpanBoundaryPretraining(bert), batch_of()
+    replica, larger = replica_of(model), copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in larger.parameters():
+            parameter *= 1.5
+
+    output = replica(**batch)
+
+    for name in ("mlm_loss", "sbo_loss"):
+        torch.testing.assert_close(output[name], larger(**batch)[name])
+    output.loss.backward()
+    assert all(parameter.grad is not None for parameter in model.sbo_head.parameters())
+    assert model.mlm_head.weight is bert.get_input_embeddings().weight

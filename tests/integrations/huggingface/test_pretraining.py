@@ -232,6 +232,26 @@ def test_the_record_says_what_the_folder_is(trained, tmp_path):
     assert record["pretraining_options"]["position_size"] == 200
 
 
+def test_what_the_weights_learned_from_is_handed_on(trained, tmp_path):
+    from transformers import AutoModel
+
+    trained(bert_of()).save_pretrained(tmp_path / "fresh")
+    encoder = build_encoder(read_folder(tmp_path / "fresh"))
+    listed = [{"file": "a.txt", "what": "text", "licence": "CC BY 4.0", "source": "A"}]
+    write_folder(tmp_path / "run", FolderContent(encoder, {}, extra={"learned_from": listed}))
+    SpanBoundaryPretraining.from_pretrained(tmp_path / "run", AutoModel).save_pretrained(tmp_path / "first")
+    SpanBoundaryPretraining.from_pretrained(tmp_path / "first", AutoModel).save_pretrained(tmp_path / "again")
+    trained(AutoModel.from_pretrained(tmp_path / "run")).save_pretrained(tmp_path / "wrapped")
+
+    def learned(name):
+        listed = json.loads((tmp_path / name / "spanwise.json").read_text())["learned_from"]
+        return [(entry["file"], entry["what"], entry["licence"]) for entry in listed]
+
+    text = ("not stated", "text", "not stated")
+    assert learned("first") == learned("again") == learned("wrapped") == [("a.txt", "text", "CC BY 4.0"), text]
+    assert learned("fresh") == [("BertModel", "weights", "not stated"), text]
+
+
 def test_the_masked_lm_head_of_a_kind_that_transformers_runs_is_taken_over(tmp_path):
     from transformers import AutoModel
 

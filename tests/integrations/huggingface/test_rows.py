@@ -83,7 +83,11 @@ def test_labels_count_only_beside_span_mask():
         ([{"input_ids": [None]}], "'input_ids' must be rows of whole numbers"),
         ([{"input_ids": 5}], "'input_ids'"),
         ([{"input_ids": [[5], [6]]}], "'input_ids' must be rows of whole numbers"),
-        ([{"input_ids": [5], "token_type_ids": [0]}, {"input_ids": [6]}], "'token_type_ids' must be rows"),
+        ([{"input_ids": [5], "token_type_ids": [0]}, {"input_ids": [6]}], "example 1 has no 'token_type_ids'"),
+        (
+            [{"input_ids": [5]}, {"input_ids": [6]}, {"input_ids": [7], "span_mask": [1], "labels": [7]}],
+            "example 2 has 'span_mask' and example 0 has none; .* the same columns",
+        ),
         ([{"input_ids": [5], "bbox": [[1, 2]]}], "this collator can't pad 'bbox'"),
         ([{"input_ids": [5], "span_mask": [1]}], "'span_mask' but no 'labels'"),
     ],

@@ -14,6 +14,7 @@ from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.token_types import with_token_types
 from spanwise.nn.padded_encoder import PaddedEncoder
 from spanwise.nn.sequences import Sequences
 
@@ -74,6 +75,24 @@ def test_dropout_may_be_changed(tmp_path):
     )
     assert encoder.body.config.dropout == 0.4 and encoder.body.config.attention_dropout == 0.1
     assert {part.p for part in encoder.modules() if isinstance(part, torch.nn.Dropout)} == {0.4, 0.1}
+
+
+@pytest.mark.parametrize("kind", ["BigBird", "ConvBert", "Nystromformer"])
+def test_token_types_that_a_task_adds_are_computed_and_saved(kind, tmp_path):
+    sizes = {"vocab_size": 99, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = getattr(transformers, f"{kind}Config")(**sizes, intermediate_size=16, max_position_embeddings=40)
+    torch.manual_seed(0)
+    checkpoint = read_folder(saved(getattr(transformers, f"{kind}Model")(config), tmp_path / "theirs"))
+    more = with_token_types(checkpoint, [0, 1])
+    encoder = build_encoder(more).eval()
+    write_folder(tmp_path / "ours", FolderContent(encoder, {}, model_type=checkpoint.model_type))
+    again = read_folder(tmp_path / "ours")
+    assert again.config.num_token_types == checkpoint.config.num_token_types + 2
+    ids, sequences = torch.arange(5, 13), Sequences.from_lengths([8])
+    for types in (0, 1):  # the new rows begin as those that they were copied from
+        old, new = (torch.full((8,), number) for number in (types, types + checkpoint.config.num_token_types))
+        with torch.no_grad():
+            torch.testing.assert_close(encoder(ids, new, sequences), encoder(ids, old, sequences))
 
 
 def test_natively_computed_kinds_never_come_here():

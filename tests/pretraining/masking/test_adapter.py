@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from toy_packs import pack_of
 from spanwise.config import to_record
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import FunctionMasking
+from spanwise.pretraining.system import check
+from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.seed import keys_for
 
 SCHEMES = """
@@ -26,6 +29,12 @@ def special(sequence, budget, draws):
 
 def floats(sequence, budget, draws):
     return [3.5]
+
+def broken(sequence, budget, draws):
+    return [sequence.words[len(sequence.words)]]
+
+def halves(sequence, budget, draws):
+    return [(1.5, 2.5)]
 
 def everything(sequence, budget, draws):
     return sequence.words
@@ -93,3 +102,11 @@ def test_a_capacity_is_kept(own_schemes):
     spans = FunctionMasking(function=own_schemes.everything).select(PACK, KEYS, capacity=4)
 
     assert (spans.end - spans.start).sum() == 4
+
+
+@pytest.mark.parametrize(("name", "message"), [("broken", "IndexError"), ("halves", r"pairs of integers")])
+def test_a_function_that_fails_is_told_before_any_text_is_read(own_schemes, name, message):
+    recipe = replace(spanbert_tiny(), masking=FunctionMasking(function=f"own_schemes:{name}"))
+    with pytest.raises(ConfigError, match=rf"own_schemes:{name}.*{message}"):
+        check(recipe)
+    check(replace(recipe, masking=FunctionMasking(function=own_schemes.every_third_word)))

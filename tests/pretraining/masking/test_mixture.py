@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toy_packs import hidden_of, pack_of, with_ids
@@ -15,8 +17,9 @@ from spanwise.pretraining.masking import (
     RecurringGroups,
     RecurringSpans,
     SubwordTokens,
+    TwoMaskings,
 )
-from spanwise.pretraining.masking.base import bound, budgets
+from spanwise.pretraining.masking.base import bound, budgets, num_maskable
 from spanwise.pretraining.masking.mixture import OWN, of_sequences
 from spanwise.recipes import spanbert_nano
 from spanwise.runtime.seed import child_key, keys_for
@@ -146,3 +149,13 @@ def test_what_can_not_be_mixed_is_refused(schemes, shares, told):
 def test_a_value_of_one_scheme_can_be_set():
     changed = override(spanbert_nano(), ["masking.schemes.spans.p=0.5"])
     assert changed.masking.schemes["spans"].p == 0.5 and changed.masking.schemes["pieces"] == SubwordTokens(ratio=0.3)
+
+
+def test_what_later_schemes_need_is_kept_free_where_they_are_made_of_two(pack):
+    both = TwoMaskings(first=GeometricSpans(ratio=0.01), then=SubwordTokens())  # whole words pass the first budget
+    mixture = MaskingMixture(schemes={"one": both, "other": replace(both, then=GeometricSpans())})
+    num_maskable_S = num_maskable(pack)
+    assert mixture.least_room(num_maskable_S).tolist() == both.least_room(num_maskable_S).tolist()
+    room = int(mixture.least_room(num_maskable_S).sum())
+    for seed in range(3):
+        assert hidden_of(pack, mixture.select(pack, keys_of(pack, seed), capacity=room)).sum() <= room

@@ -74,3 +74,9 @@ def test_without_texts_all_but_specials_may_be_in_a_span(vocabulary):
     assert (kinds[:5] == BREAKS).all() and kinds[5] == TELLS
     shares = vocabulary.unigram_counts / vocabulary.unigram_counts.sum()
     assert (kinds_of_pieces(vocabulary, "counted", float(shares[7]) * 0.99)[5:9] == [STOPS] * 3 + [TELLS]).all()
+
+
+def test_counts_that_are_shares_of_several_stores_stop_the_same_words():
+    _, _, vocabulary = real_pack("en")
+    shares = replace(vocabulary, unigram_counts=vocabulary.unigram_counts / vocabulary.unigram_counts.sum())
+    assert (kinds_of_pieces(shares, "counted", 0.001) == kinds_of_pieces(vocabulary, "counted", 0.001)).all()

@@ -19,7 +19,7 @@ from spanwise.pretraining.masking import (
     TaggedPhrases,
     TwoMaskings,
 )
-from spanwise.pretraining.masking.base import bound, given_by
+from spanwise.pretraining.masking.base import bound, given_by, least_room, num_maskable
 from spanwise.pretraining.masking.merge import word_starts
 from spanwise.pretraining.masking.mixture import of_sequences
 from spanwise.pretraining.packs import Spans
@@ -144,3 +144,28 @@ def test_another_error_of_the_first_one_says_nothing_of_targets():
     for capacity in (None, 64):
         with pytest.raises(ConfigError, match=r"^there are no nouns\.$"):
             TwoMaskings(first=Refusing(first=0, last=1)).select(pack, keys_of(pack), capacity=capacity)
+
+
+def test_a_pack_that_has_the_room_of_both_is_enough_for_both():
+    pack, _ = texts_of(["a b c a b c d e f d e f g h i j"] * 20)
+    both = TwoMaskings(first=GeometricSpans(ratio=0.4), then=SubwordTokens())
+    for scheme in (both, TwoMaskings(first=both, then=SubwordTokens(ratio=0.1))):
+        room = int(least_room(scheme, num_maskable(pack)).sum())
+        assert room > 20 * np.ceil(0.15 * 16)
+        assert hidden_of(pack, scheme.select(pack, keys_of(pack), capacity=room)).sum() <= room
+
+
+@pytest.mark.parametrize("lone", [True, False])
+def test_lone_spans_of_both_that_touch_are_one_and_those_of_groups_are_not(lone):
+    @dataclass(frozen=True, kw_only=True)
+    class Grouped(Mine):
+        def select(self, pack, keys, *, capacity=None):
+            spans = Mine.select(self, pack, keys)
+            return replace(spans, group=np.array([-1 if lone else 0]), kept=np.array([[-1, -1]]))
+
+    pack = with_ids(pack_of([[0, 1, 1, 1, 1, 1, 1, 0]]), np.arange(8) + 10)
+    spans = TwoMaskings(first=Grouped(first=2, last=4), then=Mine(first=4, last=6)).select(pack, keys_of(pack))
+    assert (spans.start.tolist(), spans.end.tolist()) == (([2], [6]) if lone else ([2, 4], [4, 6]))
+    assert spans.group.tolist() == ([-1] if lone else [0, -1]) and len(spans.sequence) == len(spans.start)
+    apart = TwoMaskings(first=Mine(first=1, last=2), then=Mine(first=3, last=5)).select(pack, keys_of(pack))
+    assert (apart.start.tolist(), apart.end.tolist()) == ([1, 3], [2, 5])

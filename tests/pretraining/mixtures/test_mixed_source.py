@@ -12,7 +12,7 @@ from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import OrderedPair, SentencePair, SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, TwoMaskings
 from spanwise.pretraining.mixtures import mixed_source
 from spanwise.pretraining.mixtures.mixed_source import STORE_IDS, MixedSource, join_masked
 from spanwise.pretraining.mixtures.mixture import open_mixture
@@ -240,3 +240,10 @@ def test_side_arrays_are_joined_too(store):
 
     assert tags.tolist() == [1] * len(parts[0].input_ids) + [2] * len(parts[1].input_ids)
     assert join_masked(parts[:1]) is parts[0]
+
+
+def test_two_maskings_have_room_for_both_where_packs_close_at_their_targets(stores):
+    masking = TwoMaskings(first=GeometricSpans(ratio=0.4), then=SubwordTokens(ratio=0.2))
+    source = source_of(stores, masking=masking, max_targets=60)
+    counts = [batch.counts["mlm"] for index in range(10) for batch in source.step(index)]
+    assert 30 < max(counts) <= 60

@@ -62,6 +62,13 @@ def test_numbers_need_what_they_count():
     assert {text for text, kind in found if kind == "number"} == {"1,200", "three", "5 million"}
 
 
+def test_a_number_is_told_as_the_text_writes_it():
+    (sentence,) = EnglishRules().read(["It cost 5million euros, or 6 million dollars, to three towns."])
+    numbers = [span for span in sentence.spans if span.kind == "number"]
+    assert [span.text for span in numbers] == ["5million", "6 million", "three"]
+    assert all(sentence.text[span.start : span.end] == span.text for span in numbers)
+
+
 def test_nouns_between_words_of_grammar_are_recurring_spans():
     assert ("market square", "recurring") in spans("They built a market square in the town.")
 

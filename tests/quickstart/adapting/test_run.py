@@ -4,6 +4,7 @@ import io
 import os
 import shlex
 import signal
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,10 +14,12 @@ import spanwise.quickstart.adapting.run as adapting
 import spanwise.quickstart.run as job
 from spanwise.adapt.options import Length
 from spanwise.cli.main import main
+from spanwise.data.prepare import prepare
 from spanwise.errors import DataError, InterruptedAndSaved
 from spanwise.interop.huggingface import read_folder
 from spanwise.quickstart.adapting.measured import SHOWN
 from spanwise.quickstart.adapting.page import build_adapted_page
+from spanwise.quickstart.bundle import WIKIPEDIA_LICENCE
 from spanwise.reporting.page import render
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.text.corpus import CorpusOptions
@@ -89,6 +92,7 @@ def test_a_start_that_was_kept_and_the_bundled_text_have_their_own_words(finishe
     record = finished[0].record
     kept = replace(record, adaptation=replace(record.adaptation, is_adapted=False))
     assert "kept as it came" in render(build_adapted_page(kept))
+    assert "No step was better" in render(build_adapted_page(kept))
     bundled = replace(record, text=replace(record.text, source="bundled", bundle="ko"), language="ko")
     korean = render(build_adapted_page(bundled))
     assert "한국어 일상 글" in korean and "KoBEST" in korean
@@ -118,7 +122,46 @@ def test_a_stopped_adaptation_is_gone_on_with_by_the_command_it_told(toys, towns
     command = shlex.split(str(told.value).split("Go on with:")[1])
 
     assert main(command[command.index("adapt") :]) == 0
-    assert (tmp_path / "my out" / "adaptation" / "final" / "model.safetensors").is_file()
+    out = tmp_path / "my out" / "adaptation"
+    assert (out / "final" / "model.safetensors").is_file()
+    learned = learned_by(read_folder(out / "checkpoints" / "step-000000008").record, "")
+    assert [one.file for one in learned[-2:]] == ["towns.txt", "bundled wiki-train.txt.xz"]
+    assert learned[-1].licence == WIKIPEDIA_LICENCE  # which the command does not say
+
+
+def test_what_only_a_first_call_takes_leaves_a_short_text_its_time(toys, towns, tmp_path, monkeypatch):
+    """As many seconds per character as its short kept-out part needs would be minutes for the general text."""
+
+    class Begun(Exception):
+        pass
+
+    def slowly(*given):
+        time.sleep(0.5)
+        return prepare(*given)
+
+    def begin(*given, options, **named):
+        raise Begun(options.length.seconds)
+
+    monkeypatch.setattr(adapting, "prepare", slowly)
+    monkeypatch.setattr(adapting, "adapt", begin)
+    monkeypatch.setitem(adapting.SHIPPED_FOR, "en", str(toys.start))
+    with pytest.raises(Begun) as told:
+        job.quickstart([towns], out=tmp_path / "out", budget=480, console=Console(file=io.StringIO()))
+    assert told.value.args[0] > 350
+
+
+def test_a_time_too_short_for_any_step_is_told_as_the_reason(toys, towns, tmp_path, monkeypatch):
+    monkeypatch.setattr(job, "LEAST_BUDGET", 1.0)
+    monkeypatch.setitem(adapting.SHIPPED_FOR, "en", str(toys.start))
+    monkeypatch.setattr(adapting, "Length", lambda seconds: Length(seconds=0.01))
+    stream = io.StringIO()
+    result = job.quickstart([towns], out=tmp_path / "out", budget=BUDGET, console=Console(file=stream, width=300))
+    assert result.record.adaptation.num_steps == 0
+    page = result.report.read_text(encoding="utf-8")
+    assert "No step was made, so" in page and "No step was better" not in page
+    for shown in (page, stream.getvalue()):
+        assert "0 s of this run are too few" in shown and "Give a longer --budget" in shown
+    assert "한 단계도 하지 못해" in render(build_adapted_page(replace(result.record, language="ko")))
 
 
 @pytest.mark.slow

@@ -54,5 +54,5 @@ def test_the_bundled_text_is_divided_already_and_general_text_is_cut_to_the_budg
             record = bundled_text(bundle).record
             assert record.num_documents > 100 and record.num_valid_documents >= 20 and not record.notes
     with open_bundle("ko") as bundle:
-        general = general_text(bundle, 1.0, tmp_path / "general.txt", CorpusOptions())
-        assert 200_000 < len(general.read_text("utf-8")) < 400_000
+        number = general_text(bundle, 1.0, tmp_path / "general.txt", CorpusOptions())
+        assert 200_000 < number < len((tmp_path / "general.txt").read_text("utf-8")) < 400_000

@@ -4,9 +4,10 @@ import os
 import sys
 
 import pytest
+import torch
 
-from spanwise.errors import ConfigError
-from spanwise.runtime.processes.distributed import World, join_processes, world_of_environment
+from spanwise.errors import ConfigError, PeerLostError
+from spanwise.runtime.processes.distributed import Group, World, join_processes, world_of_environment
 from spanwise.runtime.processes.launch import launch
 
 LOADS_LATE = """
@@ -50,7 +51,7 @@ def test_a_process_that_nobody_launched_is_alone(monkeypatch):
 def test_a_launcher_says_who_a_process_is(named):
     world = world_of_environment()
 
-    assert world == World(rank=3, size=4, local_rank=1)
+    assert world == World(rank=3, size=4, local_rank=1, local_size=2)
     assert not world.is_leader
 
 
@@ -67,6 +68,41 @@ def test_a_world_that_is_no_number_is_refused(named):
 
     with pytest.raises(ConfigError, match="WORLD_SIZE='two'"):
         world_of_environment()
+
+
+@pytest.mark.parametrize(
+    ("local_size", "device", "said"),
+    [
+        (2, "cuda", "2 processes on this machine need a GPU each, and it has 1"),
+        (1, "cuda", ""),
+        (1, "cuda:0", ""),
+        (4, "cpu", ""),
+    ],
+)
+def test_more_processes_than_gpus_are_refused_before_they_meet_on_one(local_size, device, said, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    group = Group(World(rank=0, size=4, local_size=local_size))
+
+    if not said:
+        return group.check_device(torch.device(device))
+    with pytest.raises(ConfigError, match=said):
+        group.check_device(torch.device(device))
+
+
+def test_one_numbered_gpu_for_several_processes_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+
+    with pytest.raises(ConfigError, match="use --device cuda"):
+        Group(World(size=2, local_size=2)).check_device(torch.device("cuda:1"))
+
+
+def test_what_a_collective_says_is_told_and_memory_of_this_process_is_not_the_end_of_another():
+    group = Group(World(size=2))
+
+    with pytest.raises(PeerLostError, match=r"has gone.*Duplicate GPU detected"), group.meeting():
+        raise RuntimeError("Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000")
+    with pytest.raises(torch.OutOfMemoryError), group.meeting():
+        raise torch.OutOfMemoryError("CUDA out of memory.")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the names of threads are Linux's")

@@ -200,6 +200,7 @@ def test_files_that_disagree_are_refused(texts, tmp_path, finetuned):
     train = read("text\tlabel\na\tx\nb\ty\n")
     with pytest.raises(DataError, match=r"x\.tsv, line 3: the label 'z' does not occur"):
         Classification().check_pair(train, read("text\tlabel\na\tx\nb\tz\n"))
+    Classification(labels=("x", "y", "z")).check_pair(train, read("text\tlabel\na\tx\nb\tz\n"))  # a head that knows z
     with pytest.raises(DataError, match=r"single texts .* pairs"):
         Classification().check_pair(train, read("text1\ttext2\tlabel\na\tb\tx\n"))
     with pytest.raises(DataError, match="nothing to tell apart"):

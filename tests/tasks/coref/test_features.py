@@ -37,6 +37,13 @@ def test_a_pack_holds_the_segments_and_points_at_every_piece_but_the_special_one
     assert sorted(features.sequence_lengths) == sorted(n for r in range(12) for n in features.segment_lengths(r))
 
 
+def test_a_segment_has_the_same_number_in_every_pack_and_window(features):
+    both, first = (features.assemble(rows).sequence_ids for rows in ([3, 0], [0]))
+    assert len(set(both)) == len(features.segment_lengths(3)) + len(first) > 2 and both[-len(first) :] == first
+    window = dataclasses.replace(features, max_segments=1).at_epoch(0, seed=1)
+    assert set(window.assemble([3, 0]).sequence_ids) <= set(both)
+
+
 def test_the_count_is_how_many_spans_are_kept(features):
     batch = features.assemble([0, 1])
     kept = [min(d.num_spans, len(d.start_N)) for d in batch.targets[TARGET].documents]

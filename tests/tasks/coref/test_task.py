@@ -175,6 +175,7 @@ def test_training_on_keeps_the_threshold_of_the_folder_until_dev_data_say_otherw
     kept = finetune("coref", **asked, recipe="small", out=tmp_path / "kept")
     assert kept.task.link_threshold == load_task_model(kept.final, "coref").task.link_threshold == -1.5
     asks = {"task.tune_threshold=false": 0.0, "task.link_threshold=-0.5": -0.5, "fresh_head=true": 0.0}
+    asks["task.depth=2"] = 0.0  # a head of another size, which starts fresh
     for setting, wanted in asks.items():
         given = asked | {"overrides": [*asked["overrides"], setting]}
         assert finetune("coref", **given, recipe="small", out=tmp_path / setting).task.link_threshold == wanted

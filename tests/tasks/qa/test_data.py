@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, as_data, id_field, text_field
+from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, as_data, field, id_field, text_field
 
 
 def test_an_answer_ends_where_its_text_does_and_a_question_finds_its_passage():
@@ -54,3 +54,20 @@ def test_texts_that_say_nothing_are_refused():
 def test_a_context_that_comes_again_stands_once_in_the_data():
     data = as_data([("a", "Han"), ("b", "Seoul"), ("c", "Han")])
     assert data.contexts == ("Han", "Seoul") and [question.paragraph for question in data.questions] == [0, 1, 0]
+
+
+def test_a_file_whose_questions_are_all_left_out_says_the_first_reason():
+    found = gathering("repair")
+    for number in (1, 2):
+        with found.one_question():
+            raise DataError(f"own.json, question {number}: 'question' is empty.")
+    with pytest.raises(DataError, match=r"none of its 2 questions can be used; the first: own\.json, .* 1: "):
+        found.finish()
+    with pytest.raises(DataError, match="no questions in it"):
+        gathering("repair").finish()
+
+
+def test_null_counts_as_missing():
+    assert field({"title": None}, "title", str, "here", default="1") == "1"
+    with pytest.raises(DataError, match="here: the key 'title' is missing"):
+        field({"title": None}, "title", str, "here")

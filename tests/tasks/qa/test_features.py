@@ -95,6 +95,11 @@ def test_windows_can_be_given_their_overlap_instead_of_their_stride(tokenizer):
     assert (windows.last_W[:-1] - windows.first_W[1:] == 20).all()
     crowded = make_windows(data, tokenizer, max_length=16, max_question_tokens=64, overlap=400)
     assert crowded.last_W[-1] == 200
+    numbers = [
+        len(make_windows(data, tokenizer, max_length=64, max_question_tokens=64, overlap=overlap))
+        for overlap in range(64)
+    ]
+    assert numbers == sorted(numbers) and numbers[-1] < 4 * numbers[0] + 4  # and not a window for every token
     with pytest.raises(ConfigError, match="either"):
         make_windows(data, tokenizer, max_length=64, max_question_tokens=64)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.relation.features import ANY, encode_pairs, lay_out, marker_ids, marker_names
 from spanwise.tasks.relation.pairs import Mention, Pair, RelationData
+from spanwise.text.learn import learn_tokenizer
 
 
 def data_of(*pairs):
@@ -44,6 +45,14 @@ def test_what_is_farthest_from_both_mentions_goes_first(marked_tokenizer):
     assert shown == "defgpqrstu"[: len(shown)] or set("fr") <= set(shown)
     assert len(tokens) == 16 and rows.num_dropped_W.tolist() == [26 + 4 + 2 - 16]
     assert shown == "".join(sorted(shown)) and {"e", "g", "q", "s"} <= set(shown)
+
+
+@pytest.mark.parametrize(("way", "marks"), [("text_ner", 8), ("ner_text", 6)])
+def test_what_stands_behind_the_text_keeps_no_words_near_it(marked_tokenizer, way, marks):
+    pair = letters((5, 6), (7, 8))
+    tokens, _, _ = tokens_of(data_of(pair), marked_tokenizer, way, max_length=2 + marks + 8)
+    words = [token for token in tokens[: tokens.index("[SEP]")] if len(token) == 1]
+    assert {"d", "e", "g", "i", "j"} <= set(words) and not {"y", "z"} & set(words), words
 
 
 @pytest.mark.parametrize("way", ["text", "text_ner", "ner_text", "typed", "punct"])
@@ -124,6 +133,19 @@ def shown(pair, way, names=None):
 )
 def test_each_way_shows_the_mentions_as_its_paper_draws_it(way, expected):
     assert shown(PAIR, way) == expected
+
+
+def test_bytes_of_a_text_with_signs_are_those_of_running_text(tiny_text):
+    words = learn_tokenizer(tiny_text, vocab_size=400, kind="byte-bpe", min_frequency=1)
+    behind = Pair("3", "so (Ada) left Ada", Mention(14, 17, "PERSON"), Mention(4, 7, ""), "x", "here")
+    texts = {
+        "@ * person * Ada @ was born in # ^ city ^ London # .": PAIR,
+        "# ^ person ^ Ada # was born in @ * city * London @ .": REVERSED,
+        "so ( # Ada #) left @ * person * Ada @": behind,
+    }
+    for text, pair in texts.items():
+        _, _, batch = tokens_of(data_of(pair), words, "punct")
+        assert batch.input_ids.tolist()[1:-1] == words.encode(text).ids.tolist(), text
 
 
 def test_roles_follow_the_mentions_not_their_order():

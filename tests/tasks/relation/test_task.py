@@ -175,6 +175,19 @@ def test_keys_and_answers_of_the_official_scorers_are_scored_as_they_are(tmp_pat
     assert found.scores["f1"] == found.scores["precision"] == found.scores["recall"] == 50.0
 
 
+def test_a_relation_per_line_is_that_of_the_example_in_its_place(tacred, tmp_path):
+    named = tmp_path / "ids.json"
+    named.write_text(json.dumps([{**row, "id": f"61b3a5{row['id']}"} for row in ROWS]))
+    told = tmp_path / "told.txt"
+    told.write_text("per:city\nno_relation\nno_relation\nno_relation\n")
+    for data in (tacred, named):
+        scores = RelationExtraction().score_files(data, told, {}).scores
+        assert (scores["precision"], scores["recall"]) == (100.0, 50.0)
+    told.write_text("per:city\nno_relation\n")
+    with pytest.raises(DataError, match=r"told\.txt has 2 relations, one per line, and .*ids\.json has 4 examples"):
+        RelationExtraction().score_files(named, told, {})
+
+
 def test_a_test_set_with_a_bad_row_is_scored_with_all_its_relations(tmp_path):
     """As the official scorer does, which is given ids and relations alone."""
     data, told = tmp_path / "test.txt", tmp_path / "told.txt"

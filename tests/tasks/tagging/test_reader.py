@@ -57,6 +57,19 @@ def test_objects_hold_tokens_with_tags_or_a_text_with_spans(tmp_path):
     assert data.level == "characters" and data.sentences[0].spans() == [Span(7, 12, "LOC")]
 
 
+@pytest.mark.parametrize("purpose", ["train", "predict"])
+def test_objects_of_two_forms_are_refused_by_the_first_row_of_the_other(tmp_path, purpose):
+    texts = [{"text": name, "spans": []} for name in ("Ada", "Han")]
+    tokens = [{"tokens": ["Ada"], "tags": ["B-PER"]}]
+    for rows, held, line in ((texts + tokens, "'tokens' and 'tags', and rows before it hold 'text'", 3),
+                             (tokens + texts, "'text' and 'spans', and rows before it hold 'tokens'", 2)):  # fmt: skip
+        content = "\n".join(map(json.dumps, rows))
+        with pytest.raises(DataError, match=f"line {line}: holds {held}"):
+            read(tmp_path, content, "a.jsonl", purpose=purpose)
+    data = read(tmp_path, "\n".join(map(json.dumps, [{"x": 1}, *texts, *tokens])), "a.jsonl", errors="repair")
+    assert (data.level, len(data), data.num_dropped) == ("characters", 2, 2)
+
+
 def test_a_level_that_a_model_has_is_that_of_any_file(tmp_path):
     record = {"text": "Ada lives in Seoul.", "spans": [{"start": 13, "end": 18, "label": "LOC"}]}
     data = read(tmp_path, json.dumps([record]), "a.json", level="words")

@@ -1,14 +1,15 @@
 """Old examples among the new: their share, their order, and a run that goes on with them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+import torch
 
+from spanwise.data.batch import Batch
 from spanwise.data.order import permutation
 from spanwise.errors import CheckpointError, ConfigError
+from spanwise.nn.sequences import Sequences
 from spanwise.tasks.run import finetune
-from spanwise.tasks.teaching.replay import ReplayBatches
+from spanwise.tasks.teaching.replay import OLD_SEQUENCES, ReplayBatches
 
 FAST = ["training.max_steps=4", "batch_size=2", "training.precision=fp32", "training.threads=1"]
 
@@ -23,7 +24,14 @@ class Rows:
         return len(self.lengths_W)
 
     def assemble(self, rows):
-        return SimpleNamespace(ids=[(self.name, int(row)) for row in rows])
+        nothing = torch.zeros(3 * len(rows), dtype=torch.int64)
+        return Batch(
+            input_ids=nothing,
+            token_type_ids=nothing,
+            sequences=Sequences.from_lengths([3] * len(rows)),
+            ids=[(self.name, int(row)) for row in rows],
+            sequence_ids=tuple(int(row) for row in rows),
+        )
 
 
 def epoch(batches, number):
@@ -40,6 +48,14 @@ def test_an_epoch_has_all_new_examples_and_the_share_of_old_ones():
     seen = epoch(batches(), 0)
     assert sorted(row for name, row in seen if name == "new") == list(range(12))
     assert sum(name == "old" for name, _ in seen) == 4  # of 16
+
+
+def test_an_old_example_draws_nothing_that_a_new_one_draws():
+    packs = [pack for step in range(8) for pack in batches().step(step)]
+    drawn = {
+        name: {n for pack in packs if pack.ids[0][0] == name for n in pack.sequence_ids} for name in ("new", "old")
+    }
+    assert len(drawn["new"]) == 12 and drawn["old"] == {OLD_SEQUENCES + row for row in range(6)}
 
 
 def test_every_old_example_comes_before_any_comes_again():
@@ -92,3 +108,23 @@ def test_a_run_with_old_data_learns_its_labels_too_and_goes_on_only_with_it(pret
     asked |= {"out": tmp_path / "other", "overrides": [*FAST, "replay_share=0.5"]}
     with pytest.raises(ConfigError, match=r"replay_share=0.5 .* --replay"):
         finetune("tagging", **asked)
+
+
+def test_dev_data_may_have_labels_of_the_old_data_and_of_the_head(pretrained_folder, tmp_path):
+    for name, labels in {"old": "ab", "new": "cd", "further": "ce", "dev": "ac"}.items():
+        rows = "".join(f"The river {label}\t{label}\n" for label in labels)
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}")
+    asked = {"dev": tmp_path / "dev.tsv", "overrides": FAST}
+    first = finetune(
+        "classification",
+        model=pretrained_folder,
+        train=tmp_path / "new.tsv",
+        replay=tmp_path / "old.tsv",
+        out=tmp_path / "first",
+        **asked,
+    )
+    assert set(first.task.labels) == set("abcd")
+    further = finetune(
+        "classification", model=first.final, train=tmp_path / "further.tsv", out=tmp_path / "further", **asked
+    )
+    assert set(further.task.labels) == set("abcde") and "accuracy" in further.scores

@@ -30,29 +30,51 @@ def docx_lines(path: Path) -> Iterator[TextLine]:
     shown = list(_below(root))
     paragraphs = [element for element in shown if local_name(element) == "p"]
     has_pages = any(_breaks_page(element) for element in shown)
-    page = 1
+    pages = _Pages()
     for number, paragraph in enumerate(paragraphs, start=1):
-        text, first, page = _read_paragraph(paragraph, page)
+        text, first = _read_paragraph(paragraph, pages)
         yield TextLine(text, number, first if has_pages else 0)
-        yield TextLine("", number, page if has_pages else 0)
+        yield TextLine("", number, pages.page if has_pages else 0)
 
 
-def _read_paragraph(paragraph: Element, page: int) -> tuple[str, int, int]:
-    """Return the text of a paragraph, the page on which it begins, and the one on which it ends."""
+class _Pages:
+    """Counts pages. Word marks the text behind a break that the author made as the beginning of a page once more; that
+    mark is the same page."""
+
+    def __init__(self) -> None:
+        self.page = 1
+        self._is_marked_again = False  # the next mark of a laid-out page stands for the break that was just counted
+
+    def turn(self, element: Element) -> None:
+        """Count an element that breaks the page."""
+        is_mark = local_name(element) == "lastRenderedPageBreak"
+        if not (is_mark and self._is_marked_again):
+            self.page += 1
+        self._is_marked_again = not is_mark
+
+    def wrote(self, text: str) -> None:
+        """Note text on the page: a mark behind it begins another page."""
+        if text.strip():
+            self._is_marked_again = False
+
+
+def _read_paragraph(paragraph: Element, pages: _Pages) -> tuple[str, int]:
+    """Return the text of a paragraph and the page on which it begins."""
     pieces: list[str] = []
-    first = page
+    first = pages.page
     for element in _below(paragraph, but="p"):  # paragraphs of text boxes in it come as their own
         name = local_name(element)
         if _breaks_page(element):
-            page += 1
-            first = first if "".join(pieces).strip() else page
+            pages.turn(element)
+            first = first if "".join(pieces).strip() else pages.page
         elif name == "t":
             pieces.append(element.text or "")
+            pages.wrote(pieces[-1])
         elif name in ("tab", "br", "cr"):
             pieces.append(" ")
         elif name == "noBreakHyphen":
             pieces.append("-")
-    return "".join(pieces), first, page
+    return "".join(pieces), first
 
 
 def _below(element: Element, but: str = "") -> Iterator[Element]:

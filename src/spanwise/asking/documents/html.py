@@ -79,7 +79,9 @@ class _Blocks(html.parser.HTMLParser):
         self._lines: list[TextLine] = []
         self._is_in_block = False
         self._text: list[str] = []
+        self._has_text = False  # `_text` holds more than white space
         self._first_line = 0
+        self._num_pre = 0  # <pre> that are open: there, the end of a line of the file ends a line
         self._hidden: list[str] = []
 
     def taken(self) -> list[TextLine]:
@@ -98,7 +100,7 @@ class _Blocks(html.parser.HTMLParser):
         if text:
             self._lines.append(TextLine(text, self._first_line))
             self._is_in_block = True
-        self._text = []
+        self._text, self._has_text = [], False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._hidden:
@@ -109,6 +111,8 @@ class _Blocks(html.parser.HTMLParser):
         elif tag in HIDDEN:
             self.end_block()
             self._hidden.append(tag)
+        elif tag == "pre":
+            self._num_pre += 1
         self._part(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -117,13 +121,27 @@ class _Blocks(html.parser.HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if self._hidden and tag == self._hidden[-1]:
             self._hidden.pop()
+        elif tag == "pre" and not self._hidden:
+            self._num_pre = max(0, self._num_pre - 1)
         self._part(tag)
 
     def handle_data(self, data: str) -> None:
         if self._hidden:
             return
-        if not "".join(self._text).strip() and data.strip():
-            self._first_line = self.getpos()[0] + data[: len(data) - len(data.lstrip())].count("\n")
+        line = self.getpos()[0]
+        if not self._num_pre:
+            self._add(data, line)
+            return
+        for number, part in enumerate(data.split("\n")):
+            if number:
+                self._end_line()
+            self._add(part, line + number)
+
+    def _add(self, data: str, line: int) -> None:
+        """Add text that begins in a line of the file."""
+        if not self._has_text and data.strip():
+            self._first_line = line + data[: len(data) - len(data.lstrip())].count("\n")
+            self._has_text = True
         self._text.append(data)
 
     def _part(self, tag: str) -> None:

@@ -94,7 +94,9 @@ def serve_models(
     from spanwise.serving.server import listen, run
     from spanwise.serving.workers import answerers_for
 
-    limits = Limits(waiting=waiting, deadline=deadline)
+    api_key = None if api_key is None else _checked_key(api_key)
+    # One request never has more inputs than may wait: it would be told to come again for ever.
+    limits = Limits(waiting=waiting, deadline=deadline, inputs=min(Limits.inputs, waiting))
     at = listen(host, port)  # before the models are read: a port that is taken shows at once
     address = f"http://{f'[{host}]' if ':' in host else host}:{at.getsockname()[1]}"
     opened = open_models(models, precision, device, pack_tokens)
@@ -110,7 +112,7 @@ def serve_models(
             threading.Thread(target=_open_page, args=(address,), daemon=True).start()
 
     of_all = [pipeline for model in opened.values() for pipeline in model.all_pipelines()]
-    with answerers_for(choose_device(device).type, of_all, at) as answerers:
+    with answerers_for(choose_device(device, precision).type, of_all, at) as answerers:
         app = make_app(
             opened,
             limits=limits,
@@ -120,6 +122,19 @@ def serve_models(
             answerers=answerers,
         )
         run(app, at, limits, started)
+
+
+def _checked_key(key: str) -> str:
+    """Return a key without the white space around it, as a file or a shell may have added. Raises: ConfigError for one
+    that no header of HTTP can carry."""
+    key = key.strip()
+    if not key or not key.isascii() or not key.isprintable():
+        what = "is empty" if not key else "holds a character that is no printable ASCII"
+        raise ConfigError(
+            f"the key of --api-key (or of the variable SPANWISE_API_KEY) {what}; give letters and digits, or leave it "
+            "out to ask for no key."
+        )
+    return key
 
 
 def _open_page(address: str) -> None:

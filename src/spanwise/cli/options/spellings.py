@@ -22,7 +22,7 @@ OPTIONS = {
 # Values of a recipe whose names are the same here, so that no table of foreign names holds them.
 VALUES = ["learning_rate", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"]
 VALUES += ["max_steps", "max_tokens", "num_epochs", "seed", "precision", "log_every", "eval_every", "save_every"]
-VALUES += ["save_minutes", "keep", "schedule", "threads", "hidden_dropout", "batch_size", "doc_stride", "max_length"]
+VALUES += ["save_minutes", "keep", "schedule", "threads", "hidden_dropout", "doc_stride", "max_length"]
 # Where a value lies in a recipe, unless in `training`; fine-tuning has places of its own.
 PLACES = dict.fromkeys(["num_layers", "num_heads", "hidden_size", "intermediate_size", "max_positions"], "encoder.")
 PLACES |= dict.fromkeys(["num_token_types", "activation", "norm_eps"], "encoder.")
@@ -33,25 +33,28 @@ FINETUNING_PLACES |= dict.fromkeys(["max_length", "doc_stride", "num_best"], "ta
 FINETUNING_PLACES |= dict.fromkeys(["max_question_tokens", "max_answer_tokens"], "task.")
 
 
-def suggest_option(arguments: Sequence[str]) -> str:
-    """Return a sentence for the first argument that is another project's spelling, or "" where there is none."""
-    for argument in arguments:
-        if not argument.startswith("--"):
-            continue
-        name = argument[2:].split("=")[0].replace("-", "_")
-        if name in OPTIONS:
-            return f"What others call --{name} is here {OPTIONS[name]}."
-        ours, note = (name, "") if name in VALUES else FOREIGN_SPELLINGS.get(name, ("", ""))
-        if ours and "finetune" in arguments[:1]:
-            if ours == "tokens_per_step":
-                ours, note = "batch_size", "examples a step"
-            place = FINETUNING_PLACES.get(ours, "training.")
-        else:
-            place = PLACES.get(ours, "training.")
-        if ours:
-            words = f"Values of a recipe are changed with --set, for example --set {place}{ours}=VALUE."
-            return words + (f" ({note})" if note else "")
-    return ""
+def suggest_option(command: str, unknown: Sequence[str]) -> str:
+    """Return a sentence for the first argument that is another project's spelling, or "" where there is none.
+
+    `unknown` are arguments that `command` could not read, so that no option of its own is spoken of.
+    """
+    return next(filter(None, (_suggested(command, argument) for argument in unknown)), "")
+
+
+def _suggested(command: str, argument: str) -> str:
+    if not argument.startswith("--"):
+        return ""
+    name = argument[2:].split("=")[0].replace("-", "_")
+    if name in OPTIONS:
+        return f"What others call --{name} is here {OPTIONS[name]}."
+    ours, note = (name, "") if name in VALUES else FOREIGN_SPELLINGS.get(name, ("", ""))
+    if command == "finetune" and ours == "tokens_per_step":
+        ours, note = "batch_size", "examples per step"
+    here, there = (FINETUNING_PLACES, PLACES) if command == "finetune" else (PLACES, FINETUNING_PLACES)
+    if not ours or (ours in there and ours not in here):  # there is no such value in this command's recipes
+        return ""
+    words = f"Values of a recipe are changed with --set, for example --set {here.get(ours, 'training.')}{ours}=VALUE."
+    return words + (f" ({note})" if note else "")
 
 
 def find_empty(arguments: Sequence[str]) -> str:

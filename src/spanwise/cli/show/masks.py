@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from spanwise.text.tokenizers import Tokenizer
 
 
+TIMES, SEED = 3, 0
+
+
 def show_masks(
     recipe: str = "spanbert-base",
     *,
@@ -31,8 +34,8 @@ def show_masks(
     model: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     tokenizer: Path | None = None,
-    times: Few = 3,
-    seed: Seed = 0,
+    times: Few = TIMES,
+    seed: Seed = SEED,
     json: bool = False,
 ) -> None:
     """Draw a recipe's masks on a text; with --model and --span, what the model makes of the hidden words.
@@ -64,8 +67,10 @@ def show_masks(
     """
     if span and model is None:
         raise ConfigError("--span shows what a model makes of hidden words: add --model CHECKPOINT.")
+    if span and (overrides or (times, seed) != (TIMES, SEED)):
+        raise ConfigError("--span draws no masks, so --set, --times and --seed do nothing; leave them or --span out.")
     if span:
-        _explain(text, [_read_span(words) for words in span], str(model), json)
+        _explain(text, [_read_span(words) for words in span], str(model), tokenizer, json)
     else:
         _draw(text, model, recipe, overrides or [], tokenizer, times, seed, json)
 
@@ -77,17 +82,18 @@ def _read_span(words: str) -> tuple[int, int]:
     return int(first), int(end)
 
 
-def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) -> None:
+def _explain(text: str, words: list[tuple[int, int]], model: str, tokenizer: Path | None, json: bool) -> None:
     from spanwise.errors import CheckpointError
-    from spanwise.interop.checkpoint import build_encoder, build_head, read_tokenizer, warn_of_misfits
+    from spanwise.interop.checkpoint import build_encoder, build_head, check_vocabulary, read_tokenizer, warn_of_misfits
     from spanwise.interop.huggingface import read_folder
     from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
 
     checkpoint = read_folder(model)
     warn_of_misfits(checkpoint)
-    tokens = read_tokenizer(checkpoint)
+    tokens = read_tokenizer(checkpoint, tokenizer)
     if tokens is None:
         raise CheckpointError(f"{model} holds no tokenizer.json or vocab.txt; copy the model's own there.")
+    check_vocabulary(checkpoint, tokens)
     encoder = build_encoder(checkpoint)
     masked_lm, boundary = build_head(checkpoint, "mlm", encoder), build_head(checkpoint, "sbo", encoder)
     if masked_lm is None:

@@ -49,6 +49,8 @@ def show_recipe(
         raise ConfigError("--budget needs a store to measure with: add --data STORE, as prepare makes it.")
     if data is not None and recipe is None:
         raise ConfigError("--data tries one recipe: name it, as in `spanwise show recipe spanbert-mini --data STORE`.")
+    if recipe is None and (overrides or vocab_size is not None):
+        raise ConfigError("--set and --vocab-size are about one recipe: name it, such as spanbert-mini.")
     if data is not None and vocab_size is not None:
         raise ConfigError("--data has a vocabulary of its own; leave --vocab-size out, or --data.")
     seconds = None if budget is None else parse_budget(budget)
@@ -70,7 +72,7 @@ def show_recipe(
     if data is None:
         found = describe_recipe(chosen, vocab_size)
     else:
-        chosen, vocab_size, tried = _try_out(chosen, data, seconds)
+        chosen, vocab_size, tried = _try_out(chosen, overrides or [], data, seconds)
         found = {**describe_recipe(chosen, vocab_size), "here": tried}
     if json:
         print_json(found)
@@ -98,7 +100,7 @@ def _list_recipes(json: bool) -> None:
     say("One of them: spanwise show recipe NAME")
 
 
-def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, JsonObject]:
+def _try_out(recipe: Any, overrides: list[str], data: Path, seconds: float | None) -> tuple[Any, int, JsonObject]:
     """The recipe with its length, the size of the store's vocabulary, and what this machine makes of both."""
     from dataclasses import asdict
 
@@ -106,7 +108,7 @@ def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, 
     from spanwise.pretraining.run import settled
     from spanwise.reporting.calibrate import calibrate
 
-    recipe = settled(recipe, budget=seconds)
+    recipe = settled(recipe, overrides=overrides, budget=seconds)
     store = TokenStore.open(data)
     measured = calibrate(recipe, store)
     speed = {"step_seconds": measured.step_seconds, "tokens_per_second": measured.tokens_per_second}

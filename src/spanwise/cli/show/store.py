@@ -12,6 +12,7 @@ from spanwise.errors import ConfigError
 
 SEGMENT_STYLES = ("cyan", "yellow")  # of A and B; further documents of a sequence take turns
 SPECIAL_STYLE = "bold magenta"
+EXAMPLES, SEED, EPOCH = 3, 0, 0
 
 
 def show_store(
@@ -21,9 +22,9 @@ def show_store(
     tokenizer: Path | None = None,
     format: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    examples: Few = 3,
-    seed: Seed = 0,
-    epoch: Epoch = 0,
+    examples: Few = EXAMPLES,
+    seed: Seed = SEED,
+    epoch: Epoch = EPOCH,
     json: bool = False,
 ) -> None:
     """Show what a token store holds; with --format, real sequences that training would read.
@@ -51,8 +52,8 @@ def show_store(
     from spanwise.interop.sources import find_tokenizer
     from spanwise.text.tokenizers import Tokenizer
 
-    if overrides and format is None:
-        raise ConfigError("--set changes values of a format: add --format NAME.")
+    if format is None and (overrides or (examples, seed, epoch) != (EXAMPLES, SEED, EPOCH)):
+        raise ConfigError("--set, --examples, --seed and --epoch are about sequences of a format: add --format NAME.")
     words = None if tokenizer is None else Tokenizer.load(find_tokenizer(tokenizer))
     opened = TokenStore.open(store, words)
     words = words or opened.tokenizer()

@@ -9,7 +9,7 @@ Source: SpanBERT, section 3.2.
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -78,12 +78,12 @@ def word_table(owner: object) -> nn.Parameter:
         return owner
     found = owner.get_input_embeddings() if hasattr(owner, "get_input_embeddings") else owner
     table = getattr(found, "weight", None)
-    if not isinstance(table, nn.Parameter) or table.ndim != 2:
+    if not isinstance(table, Tensor) or table.ndim != 2:
         raise ConfigError(
             f"{type(owner).__name__} shows no word table; pass a model with get_input_embeddings(), its embedding "
             "module, or the table [V, E]."
         )
-    return table
+    return cast(nn.Parameter, table)  # a plain tensor in a replica of torch's DataParallel
 
 
 def head_config(owner: object, hidden_size: int | None = None) -> EncoderConfig:
@@ -120,6 +120,10 @@ class TiedToModel(nn.Module):
     def weight(self) -> nn.Parameter:
         """Return the word table [V, E], shared with the model; it is no parameter of the head."""
         return word_table(self._tied[0])
+
+    def tie(self, owner: object) -> None:
+        """Share the word table of `owner` from now on."""
+        self._tied = (owner,)
 
     def resize(self, num_rows: int) -> None:
         """Let the bias fit a table of `num_rows` rows; new entries are 0."""
@@ -160,7 +164,7 @@ class TiedMaskedLMHead(TiedToModel, MaskedLMHead):
     def __init__(self, owner: object, *, hidden_size: int | None = None, seed: int = 0) -> None:
         config = head_config(owner, hidden_size)
         MaskedLMHead.__init__(self, config, word_table(owner))
-        self._tied = (owner,)
+        self.tie(owner)
         initialize(self, config, seed, prefix="heads.mlm")
 
     def transform(self, rows: Tensor) -> Tensor:
@@ -219,7 +223,7 @@ class SpanBoundaryHead(TiedToModel, PairHead):
         if combine == "sum":
             self.linear1 = nn.Linear(size, size)
         self.combine, self.beyond = combine, beyond
-        self._tied = (owner,)
+        self.tie(owner)
         initialize(self, config, seed, prefix="heads.sbo")
 
     def transform(self, left: Tensor, right: Tensor, position_index: Tensor) -> Tensor:

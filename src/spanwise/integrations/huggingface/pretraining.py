@@ -11,7 +11,8 @@ serve encoders of every family:
 
     config.json, model.safetensors    what encoder.save_pretrained writes: AutoModel loads it with nothing missing
     heads.safetensors                 the masked-LM and span-boundary heads, as spanwise.load and pipelines read them
-    spanwise.json                     what the folder is: options of the heads, SHA-256 of both weight files
+    spanwise.json                     what the folder is: options of the heads, SHA-256 of both weight files, and what
+                                      the weights learned from: the list of the folder before, and your text
 
 Letters: B examples, L padded length, D hidden size, N hidden tokens.
 Source: Joshi et al. 2020 (SpanBERT), section 3.2.
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
@@ -41,12 +43,13 @@ from spanwise.integrations.huggingface.heads import (
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import fill
 from spanwise.interop.huggingface import read_folder
-from spanwise.interop.json_files import read_json_object
+from spanwise.interop.json_files import JsonObject, read_json_object
 from spanwise.interop.model_config import encoder_config
-from spanwise.interop.record import RECORD, read_record, write_record
+from spanwise.interop.record import RECORD, read_entries, read_record, write_record
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, read_safetensors, write_safetensors
 from spanwise.runtime.disk import DISK
+from spanwise.weights.learned_from import LEARNED_FROM, NOT_STATED, Learned, as_record, learned_by
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +57,15 @@ OPTIONS = "pretraining_options"  # of SpanBoundaryPretraining, in spanwise.json
 SUM = "sbo_sum"  # a head that adds its inputs has shapes that no other reader knows
 
 
-def write_heads(folder: Path, encoder: object, heads: Mapping[str, nn.Module], options: Mapping[str, object]) -> None:
-    """Write the encoder, heads by name ("mlm", "sbo", "sbo_sum") and the record into a folder.
+def write_heads(
+    folder: Path,
+    encoder: object,
+    heads: Mapping[str, nn.Module],
+    options: Mapping[str, object],
+    learned: Sequence[Learned],
+) -> None:
+    """Write the encoder, heads by name ("mlm", "sbo", "sbo_sum") and the record into a folder; `learned` is what the
+    weights learned from.
 
     Raises: ConfigError for an encoder that can't save itself.
     """
@@ -70,13 +80,13 @@ def write_heads(folder: Path, encoder: object, heads: Mapping[str, nn.Module], o
         own = {f"{name}.{ours}": tensor.detach().to("cpu", torch.float32) for ours, tensor in head.state_dict().items()}
         tensors |= {ours: tensor.contiguous() for ours, tensor in own.items()}
     write_safetensors(tensors, folder / HEADS)
-    places = dict.fromkeys(sorted(heads), HEADS)
-    write_record(folder, {"architecture": type(encoder).__name__, "heads": places, OPTIONS: dict(options)})
+    content = {"architecture": type(encoder).__name__, "heads": dict.fromkeys(sorted(heads), HEADS)}
+    write_record(folder, {**content, OPTIONS: dict(options), LEARNED_FROM: as_record(learned)})
 
 
-def read_options(folder: Path) -> dict[str, Any]:
-    """Return the options that a folder was saved with; {} for a folder of others."""
-    options = read_record(folder).get(OPTIONS, {})
+def read_options(folder: Path, record: JsonObject) -> dict[str, Any]:
+    """Return the options that a folder was saved with, by its record; {} for a folder of others."""
+    options = record.get(OPTIONS, {})
     if not isinstance(options, dict):
         raise CheckpointError(f"{folder / RECORD}: {OPTIONS!r} must be an object; write the folder again.")
     return options
@@ -193,6 +203,7 @@ class SpanBoundaryPretraining(nn.Module):
             encoder, num_positions=num_positions, position_size=position_size, combine=combine, beyond=beyond, seed=seed
         )
         self.weights, self.edges, self.max_targets = weights, edges, max_targets
+        self.learned = _learned_by(encoder)
         ids = torch.tensor([] if special_ids is None else list(special_ids), dtype=torch.int64)
         self.register_buffer("special_ids", ids, persistent=False)
         self.special_ids: Tensor
@@ -218,6 +229,9 @@ class SpanBoundaryPretraining(nn.Module):
 
         Raises: DataError for shapes that do not fit.
         """
+        if getattr(self, "_is_replica", False):  # a copy by torch's DataParallel, on another device than the original
+            self.mlm_head.tie(self.encoder)
+            self.sbo_head.tie(self.encoder)
         hidden_BLD = self._encode(input_ids, attention_mask, token_type_ids)
         if labels is None:
             return SpanBoundaryOutput(last_hidden_state=hidden_BLD)
@@ -259,7 +273,9 @@ class SpanBoundaryPretraining(nn.Module):
         """
         folder = Path(folder)
         pair_name = SUM if self.sbo_head.combine == "sum" else "sbo"
-        write_heads(folder, self.encoder, {"mlm": self.mlm_head, pair_name: self.sbo_head}, self._options())
+        heads = {"mlm": self.mlm_head, pair_name: self.sbo_head}
+        text = Learned(file=NOT_STATED, what="text")  # the loop that trains is somebody else's, and so is its text
+        write_heads(folder, self.encoder, heads, self._options(), [*self.learned, text])
         for name in ("save_pretrained", "save"):  # of transformers, and ours
             if hasattr(tokenizer, name):
                 getattr(tokenizer, name)(folder)
@@ -278,12 +294,13 @@ class SpanBoundaryPretraining(nn.Module):
         Raises: CheckpointError for a folder that is missing or damaged, or options of another shape than its heads.
         """
         folder = find_folder(source)
-        stored = read_heads(folder)
-        chosen = {**read_options(folder), **options}
+        stored, record = read_heads(folder), read_record(folder)
+        chosen = {**read_options(folder, record), **options}
         if "sbo" in stored:
             positions, size = stored["sbo"]["positions.weight"].shape
             chosen = {"num_positions": positions, "position_size": size, **chosen}
         model = cls(encoder_class.from_pretrained(str(folder)).float(), **chosen)
+        model.learned = learned_by(record, str(source))
         pair_name = SUM if model.sbo_head.combine == "sum" else "sbo"
         fill_heads({"mlm": model.mlm_head, pair_name: model.sbo_head}, stored, folder)
         return model
@@ -372,6 +389,14 @@ def _count(num_items: Tensor | int | None, is_target: Tensor) -> Tensor:
         return is_target.sum().clamp(min=1)
     items = torch.as_tensor(num_items, device=is_target.device).reshape(-1)[0]  # one per device under DataParallel
     return items.clamp(min=1)
+
+
+def _learned_by(encoder: object) -> list[Learned]:
+    """Return what an encoder learned from, by the record of the folder that it came from."""
+    name = getattr(getattr(encoder, "config", None), "name_or_path", "") or type(encoder).__name__
+    path = Path(name) / RECORD
+    shapes = {LEARNED_FROM: TypeAdapter(list[Learned])}
+    return learned_by(read_entries(path, shapes) if path.is_file() else {}, name)
 
 
 def _check_encoder(encoder: object) -> None:

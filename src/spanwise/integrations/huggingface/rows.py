@@ -51,6 +51,7 @@ def read_rows(examples: Examples) -> Rows:
     borders = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths_B, out=borders[1:])
     keys = rows[0].keys()
+    _check_columns(rows)
     columns = {}
     for key in TOKEN_KEYS:
         if key not in keys or (key == "labels" and "span_mask" not in keys):
@@ -86,6 +87,21 @@ def _as_mappings(examples: Examples) -> Sequence[Mapping[str, Any]]:
                 "Trainer, remove_unused_columns=False keeps the columns that the model does not name."
             )
     return rows
+
+
+def _check_columns(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a batch whose examples have different columns: what some lack would be lost, or hidden a second time."""
+    keys = rows[0].keys()
+    for number, row in enumerate(rows):
+        if row.keys() == keys:
+            continue
+        for key in TOKEN_KEYS:
+            if (key in row) != (key in keys):
+                which = ("has", "has none") if key in row else ("has no", "has one")
+                raise DataError(
+                    f"example {number} {which[0]} {key!r} and example 0 {which[1]}; all examples of a batch need the "
+                    "same columns. Collate masked and unmasked examples apart."
+                )
 
 
 def _flat(rows: list[Any], key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -80,9 +80,12 @@ def padded_encoder(
     folder: Path, settings: Mapping[str, Any], config: EncoderConfig, stored: Collection[str]
 ) -> PaddedEncoder:
     """Make an encoder of the kind that `settings` names, its weights yet to be set; `config` may have other dropout
-    rates and more vocabulary than `settings`. `stored` has the names of the tensors that will fill it."""
+    rates, more vocabulary and more token types than `settings`. `stored` has the names of the tensors that will fill
+    it."""
     transformers = _transformers(folder, settings)
     changed: dict[str, Any] = {"vocab_size": config.vocab_size}
+    if config.num_token_types:  # as read off their `type_vocab_size`, or more of them
+        changed["type_vocab_size"] = config.num_token_types
     for names, rate in ((HIDDEN_DROPOUTS, config.hidden_dropout), (ATTENTION_DROPOUTS, config.attention_dropout)):
         changed |= {name: rate for name in names if name in settings}
     theirs = _their_config(transformers, folder, {**settings, **changed})

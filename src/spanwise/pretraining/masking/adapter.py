@@ -11,6 +11,7 @@ For trying an idea out: a Python function costs some hundred times a compiled sc
 """
 
 import importlib
+import operator
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ class FunctionMasking:
 
     def _checked(self, pair: tuple[int, int], sequence: Sequence) -> tuple[int, int]:
         try:
-            start, end = (int(place) for place in pair)
+            start, end = (operator.index(place) for place in pair)
         except (TypeError, ValueError):
             raise ConfigError(f"{self.function} returned {pair!r}; expected pairs of integers (start, end).") from None
         n = len(sequence.input_ids)

@@ -138,6 +138,15 @@ def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
     return -(-np.asarray(num_maskable, dtype=np.int64) * share.numerator // share.denominator)
 
 
+def least_room(masking: MaskingScheme, num_maskable: np.ndarray) -> np.ndarray:
+    """Return how much of a capacity each sequence must be given, int64 like num_maskable [S].
+
+    That is the budget of its `ratio`; a masking that is made of others has a method `least_room(num_maskable)`.
+    """
+    own = getattr(masking, "least_room", None)
+    return budgets(masking.ratio, num_maskable) if own is None else own(num_maskable)
+
+
 def num_maskable(pack: Pack) -> np.ndarray:
     """Return how many tokens of each sequence may be hidden, int64 [S]."""
     return _count(pack.maskable.view(np.uint8), pack.borders)

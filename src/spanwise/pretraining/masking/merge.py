@@ -197,6 +197,23 @@ def join_spans(parts: Sequence[Spans]) -> Spans:
     )
 
 
+def without_seams(spans: Spans) -> Spans:
+    """Return the spans with those that touch and belong to no group made one."""
+    before, after = slice(None, -1), slice(1, None)
+    begins_M = np.ones(len(spans.start), dtype=bool)
+    begins_M[1:] = (spans.sequence[after] != spans.sequence[before]) | (spans.start[after] != spans.end[before])
+    if spans.group is not None:
+        begins_M[1:] |= np.maximum(spans.group[after], spans.group[before]) >= 0
+    ends_M = np.append(begins_M[1:], True)[: len(begins_M)]
+    return replace(
+        spans,
+        sequence=spans.sequence[begins_M],
+        start=spans.start[begins_M],
+        end=spans.end[ends_M],
+        group=None if spans.group is None else spans.group[begins_M],
+    )
+
+
 def hidden_tokens(pack: Pack, spans: Spans) -> Hidden:
     """Return the N hidden tokens in order of position, with what stood there before any replacement."""
     position, span, sequence, original = _hidden(spans.sequence, spans.start, spans.end, pack.input_ids)

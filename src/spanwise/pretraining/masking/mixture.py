@@ -22,9 +22,9 @@ from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import (
     MaskingScheme,
     bound,
-    budgets,
     check_masking,
     given_by,
+    least_room,
     num_maskable,
     side_arrays_of,
 )
@@ -83,19 +83,25 @@ class MaskingMixture:
         """Return the mixture with each scheme as it works with this vocabulary."""
         return replace(self, schemes={name: bound(scheme, vocabulary) for name, scheme in self.schemes.items()})
 
+    def least_room(self, num_maskable: np.ndarray) -> np.ndarray:
+        """Return the room that every sequence needs, int64 [S], whichever scheme is drawn for it."""
+        return np.max([least_room(scheme, num_maskable) for scheme in self.schemes.values()], axis=0)
+
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         shares = np.asarray([self._shares[name] for name in self.schemes], dtype=np.float64)
         chosen_S, own_keys_S = np.zeros(len(keys), dtype=np.int64), np.empty(len(keys), dtype=np.uint64)
         _draw(keys, np.cumsum(shares) / shares.sum(), chosen_S, own_keys_S)
-        budgets_S = budgets(self.ratio, num_maskable(pack))
+        num_maskable_S = num_maskable(pack)
+        rooms = np.stack([least_room(scheme, num_maskable_S) for scheme in self.schemes.values()])
+        room_S = rooms[chosen_S, np.arange(len(keys))]
         found, room = [], capacity
         for number, scheme in enumerate(self.schemes.values()):
             rows = np.flatnonzero(chosen_S == number)
             if not len(rows):
                 continue
             # what later schemes must hide at least is kept free for them
-            kept = int(budgets_S[chosen_S > number].sum())
+            kept = int(room_S[chosen_S > number].sum())
             spans = selected(
                 scheme, of_sequences(pack, rows), own_keys_S[rows], capacity=None if room is None else room - kept
             )

@@ -63,14 +63,15 @@ def kinds_of_pieces(vocabulary: Vocabulary, stop_words: StopWords, frequent_shar
 
 
 def _in_any_case(vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:
-    """Return how often each piece stands in the store in any case, int64 [V]; without texts in its own."""
+    """Return how often each piece stands in the store in any case, [V]; without texts in its own. Of several stores
+    these are shares below 1, so they are not made whole."""
     if not texts:
         return vocabulary.unigram_counts
     pieces = list(zip(texts, vocabulary.starts_word.tolist(), strict=True))  # `##an` is not `an`
     total = dict.fromkeys(pieces, 0)
     for piece, count in zip(pieces, vocabulary.unigram_counts.tolist(), strict=True):
         total[piece] += count
-    return np.array([total[piece] if piece[0] else 0 for piece in pieces], dtype=np.int64)
+    return np.array([total[piece] if piece[0] else 0 for piece in pieces])
 
 
 def _is_alphanumeric(text: str) -> bool:

@@ -20,15 +20,15 @@ from spanwise.pretraining.masking.base import (
     CapacityError,
     MaskingScheme,
     bound,
-    budgets,
     check_masking,
     given_by,
+    least_room,
     num_maskable,
     side_arrays_of,
 )
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
-from spanwise.pretraining.masking.merge import join_spans
+from spanwise.pretraining.masking.merge import join_spans, without_seams
 from spanwise.pretraining.masking.recurring_groups import RecurringGroups
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -69,9 +69,13 @@ class TwoMaskings:
         """Return the two as they work with this vocabulary."""
         return replace(self, first=bound(self.first, vocabulary), then=bound(self.then, vocabulary))
 
+    def least_room(self, num_maskable: np.ndarray) -> np.ndarray:
+        """Return the room that both need in each sequence, int64 [S]: the second may find all tokens left to it."""
+        return least_room(self.first, num_maskable) + least_room(self.then, num_maskable)
+
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        of_then = 0 if capacity is None else int(budgets(self.then.ratio, num_maskable(pack)).sum())
+        of_then = 0 if capacity is None else int(least_room(self.then, num_maskable(pack)).sum())
         try:
             room = None if capacity is None else capacity - of_then
             spans = selected(self.first, pack, _keys(keys, 0), capacity=room)
@@ -79,7 +83,7 @@ class TwoMaskings:
             raise CapacityError(f"{error} Of max_targets={capacity}, {of_then} are for the second masking.") from error
         rest = replace(pack, maskable=_left(pack.maskable, spans))
         left = None if capacity is None else capacity - int((spans.end - spans.start).sum())
-        return join_spans([spans, selected(self.then, rest, _keys(keys, 1), capacity=left)])
+        return without_seams(join_spans([spans, selected(self.then, rest, _keys(keys, 1), capacity=left)]))
 
 
 def _left(maskable_T: np.ndarray, spans: Spans) -> np.ndarray:

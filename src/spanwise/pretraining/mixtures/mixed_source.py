@@ -17,7 +17,7 @@ import numpy as np
 from spanwise.data.packing import pack_boundaries
 from spanwise.pretraining.collate import Collator, Masked, PackParts
 from spanwise.pretraining.formats.base import BlockTable
-from spanwise.pretraining.masking.base import budgets
+from spanwise.pretraining.masking.base import least_room
 from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.mixtures.steps import BlockStream, PackedSteps, Position
@@ -114,8 +114,8 @@ class MixedSource(PackedSteps):
                 for store, (stream, first) in enumerate(zip(self._streams, firsts, strict=True))
                 for epoch, rows in stream.rows(first, first + int(taken[store]))
             ]
-        ratio = self.collator.masking.ratio
-        asked = [int(budgets(ratio, table.text_lengths[rows]).sum()) for _, table, rows, _ in wanted]
+        masking = self.collator.masking
+        asked = [int(least_room(masking, table.text_lengths[rows]).sum()) for _, table, rows, _ in wanted]
         most = self._parts.max_targets
         spare = None if most is None else most - sum(asked)
         made = []
@@ -178,7 +178,7 @@ class MixedSource(PackedSteps):
         rows = laid.order[inside : inside + _AHEAD_BLOCKS]
         targets = np.zeros(len(rows), dtype=np.int64)
         if self._parts.max_targets is not None:
-            targets = budgets(stream.collator.masking.ratio, laid.table.text_lengths[rows])
+            targets = least_room(stream.collator.masking, laid.table.text_lengths[rows])
         return np.stack([laid.table.packed_lengths[rows], targets])
 
 

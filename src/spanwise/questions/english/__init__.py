@@ -70,7 +70,7 @@ def _spans(text: str, tokens: Sequence[Token], ranges: Sequence[tuple[int, int]]
         start, stop = tokens[first].start, tokens[end - 1].end
         if not overlaps(found, start, stop):
             found.append(Span(start, stop, text[start:stop], names.kind(tokens, first, end)))
-    found += numbers_in(tokens, found)
+    found += numbers_in(text, tokens, found)
     for first, end in nouns_that_return(tokens):
         start, stop = tokens[first].start, tokens[end - 1].end
         if not overlaps(found, start, stop):

@@ -31,8 +31,8 @@ def dates_in(text: str) -> list[Span]:
     ]
 
 
-def numbers_in(tokens: Sequence[Token], taken: Sequence[Span]) -> Iterator[Span]:
-    """Give numbers that count something; `unit` is the word that says what."""
+def numbers_in(sentence: str, tokens: Sequence[Token], taken: Sequence[Span]) -> Iterator[Span]:
+    """Give numbers that count something in a sentence; `unit` is the word that says what."""
     for place, token in enumerate(tokens[:-1]):
         is_number = _NUMBER.fullmatch(token.text) or token.text in words.NUMBER_WORDS
         if not is_number or overlaps(taken, token.start, token.end):
@@ -48,8 +48,8 @@ def numbers_in(tokens: Sequence[Token], taken: Sequence[Span]) -> Iterator[Span]
             continue
         unit = next((n.text for n in nouns if n.text in _DIGIT_UNITS or n.text.endswith("s")), "")
         if unit and not unit.endswith(("ss", "ous", "is")):
-            text = " ".join(part.text for part in tokens[place : last + 1])
-            yield Span(token.start, tokens[last].end, text, "number", unit)
+            end = tokens[last].end
+            yield Span(token.start, end, sentence[token.start : end], "number", unit)
 
 
 def names_in(tokens: Sequence[Token], ordinary: frozenset[str]) -> Iterator[tuple[int, int]]:

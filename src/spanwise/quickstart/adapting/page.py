@@ -73,9 +73,11 @@ def story(record: AdaptedRecord, words: Words) -> Prose:
         "before": number(done.general_before, 3),
         "after": number(done.general_after, 3),
     }
-    outcome = "a_what_adapted" if done.is_adapted else "a_what_unchanged"
-    paragraphs = [words("a_what_1", **facts), words(outcome, **facts), words("a_what_columns", **facts)]
-    return Prose(paragraphs=[*text.notes, *paragraphs])
+    keys = ["a_what_1", "a_what_adapted" if done.is_adapted else "a_what_unchanged"]
+    if not done.num_steps:
+        keys = ["a_what_no_step"]
+    told = [words(key, **facts) for key in keys]
+    return Prose(paragraphs=[*text.notes, *told, *done.notes, words("a_what_columns", **facts)])
 
 
 def hidden_lead(record: AdaptedRecord, words: Words) -> str:

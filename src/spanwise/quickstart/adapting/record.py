@@ -32,7 +32,7 @@ class AdaptationFacts:
     """How the adaptation went (adaptation.json has all of it)."""
 
     start: str
-    is_adapted: bool  # False: no step was better, so the start was kept
+    is_adapted: bool  # False: no step was better, or none was made, so the start was kept
     kept_step: int
     kept_share: float = 1.0  # of the way from the start to the weights of that step
     num_steps: int
@@ -40,6 +40,7 @@ class AdaptationFacts:
     num_own_tokens: int  # of the text that was adapted to
     general_before: float  # nats on general text, by the judge of the adaptation
     general_after: float
+    notes: Sequence[str] = ()  # of the adaptation, such as why no step was made
 
 
 @dataclass(frozen=True, kw_only=True)

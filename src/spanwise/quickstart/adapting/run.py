@@ -4,7 +4,6 @@ Every stage is a function of the floors below or of `adapt/`; this file only set
 and what is written down. Nothing that is measured was learned from, and the adaptation chose no step by it.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -24,7 +23,14 @@ from spanwise.quickstart import learning
 from spanwise.quickstart.adapting.asking import Asked, ask, own_answer, with_random_weights
 from spanwise.quickstart.adapting.measured import Ruler, filled_before_and_after, make_ruler, three_columns, whole_spans
 from spanwise.quickstart.adapting.record import AdaptationFacts, AdaptedRecord, QuestionFacts, TwoAnswers
-from spanwise.quickstart.adapting.texts import HELD_OUT_ONE_IN, AdaptedText, bundled_text, general_text, own_text
+from spanwise.quickstart.adapting.texts import (
+    HELD_OUT_ONE_IN,
+    AdaptedText,
+    bundled_text,
+    general_text,
+    own_text,
+    seconds_per_character,
+)
 from spanwise.quickstart.clock import share_of
 from spanwise.quickstart.commands import commands_after_adapting, resume_adaptation
 from spanwise.quickstart.job import Done, Job, machine_facts
@@ -40,7 +46,8 @@ from spanwise.weights import SHIPPED_FOR
 
 ADAPTATION_FOLDER = "adaptation"
 GENERAL_BOUND = 0.05  # of the general loss: a text of another domain is learned at some cost, which the page says
-SHARES = {"adapt": 0.86, "measure": 0.05, "ask": 0.09}  # of the time that is left once the text is read
+PASSES = 3  # over all text before the first step: to divide it, to take what is kept out, and to encode the rest
+SHARES = {"adapt": 0.83, "measure": 0.06, "ask": 0.11}  # of the time that is left once the text is read
 SMALL_STEPS = ("batch.tokens_per_step=2048", "batch.max_tokens=2048")  # so that a slow machine makes steps enough
 CALLED = {"init": "start", "trained": "adapted"}
 
@@ -55,8 +62,10 @@ class Adapting(Job):
         """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
         name = SHIPPED_FOR[self.bundle.language]
         start = read_folder(name)
-        text, per_character = self.read(texts, options, start)
-        result = self.adapt(name, text, per_character)
+        assert start.tokenizer_folder is not None  # weights that ship have one
+        tokenizer = Tokenizer.load(start.tokenizer_folder)
+        text = self.read(texts, options, tokenizer)
+        result = self.adapt(name, text, tokenizer)
         ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
         columns = three_columns(ruler, start, result.final)
         measured, measures, filled = self.measure(columns, ruler)
@@ -87,8 +96,8 @@ class Adapting(Job):
         )
         return Done(record=record, model=result.final, qa_model=result.final)
 
-    def read(self, texts: Sequence[str | Path], options: CorpusOptions, start: Checkpoint) -> tuple[AdaptedText, float]:
-        """Keep a part of the text out, say what to expect, and time how long a character takes to prepare."""
+    def read(self, texts: Sequence[str | Path], options: CorpusOptions, tokenizer: Tokenizer) -> AdaptedText:
+        """Keep a part of the text out, and say what to expect."""
         self.terminal.heading(1, "Read the text, and keep a part of it out")
         with self.clock.stage("text"):
             if texts:
@@ -96,10 +105,7 @@ class Adapting(Job):
                 text = own_text(reader, self.text_language, self.bundle, self.folder / "text")
             else:
                 text = bundled_text(self.bundle)
-            assert start.tokenizer_folder is not None  # weights that ship have one
-            began, tokenizer = time.perf_counter(), Tokenizer.load(start.tokenizer_folder)
             report = prepare(read_documents(text.kept_out, text.options), tokenizer, self.folder / "valid-store")
-            per_character = (time.perf_counter() - began) / max(1, report.num_characters)
         record = text.record
         self.terminal.say(
             f"{record.num_characters:,} characters to learn from, in {record.num_documents:,} documents or parts of "
@@ -107,13 +113,17 @@ class Adapting(Job):
         )
         for note in record.notes:
             self.terminal.say(note)
-        return text, per_character
+        return text
 
-    def adapt(self, name: str, text: AdaptedText, per_character: float) -> AdaptationResult:
+    def adapt(self, name: str, text: AdaptedText, tokenizer: Tokenizer) -> AdaptationResult:
         """Go on with the shipped model on the text, and some general text beside it."""
-        general = general_text(self.bundle, self.clock.budget, self.folder / "text" / "general.txt", text.options)
-        characters = text.record.num_characters + general.stat().st_size
-        seconds = round(share_of(self.clock.left - per_character * characters, SHARES, "adapt"))
+        general = self.folder / "text" / "general.txt"
+        with self.clock.stage("adapt"):
+            characters = general_text(self.bundle, self.clock.budget, general, text.options)
+            characters += text.record.num_characters
+            # General text is long enough to time; what is kept out of a short text tells of fixed costs alone.
+            preparing = PASSES * characters * seconds_per_character(general, text.options, tokenizer)
+        seconds = round(share_of(self.clock.left - preparing, SHARES, "adapt"))
         self.terminal.heading(2, f"Adapt {name} to it", seconds)
         out = self.folder / ADAPTATION_FOLDER
 
@@ -137,7 +147,8 @@ class Adapting(Job):
                 origins=[text.origin],
             )
         if result.record.outcome == "unchanged":
-            self.terminal.say(verdict(result.record)[-1])
+            for line in (*result.record.notes, verdict(result.record)[-1]):
+                self.terminal.say(line)
         return result
 
     def measure(
@@ -198,4 +209,5 @@ def facts_of(record: AdaptationRecord) -> AdaptationFacts:
         num_own_tokens=record.own_text.num_tokens,
         general_before=record.before.general.loss,
         general_after=record.after.general.loss,
+        notes=record.notes,
     )

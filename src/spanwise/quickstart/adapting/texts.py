@@ -5,11 +5,13 @@ The adaptation keeps a part of what it learns from for itself, to choose its bes
 """
 
 import io
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 
+from spanwise.data.cached_encoder import CachedEncoder
 from spanwise.errors import DataError
 from spanwise.quickstart.adapting.record import TextRecord
 from spanwise.quickstart.bundle import BundledCorpus
@@ -19,10 +21,12 @@ from spanwise.quickstart.texts_in import CorpusReader
 from spanwise.runtime.disk import DISK
 from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
 from spanwise.text.readers import read_lines
+from spanwise.text.tokenizers import Tokenizer
 from spanwise.weights.learned_from import Origin
 
 HELD_OUT_ONE_IN = 10
 LITTLE_TEXT = 100_000  # characters: of less, little is learned
+TIMED_CHARACTERS = 1_000_000  # at most, to tell how long text takes to prepare
 GENERAL_CHARACTERS_A_SECOND = 2_500  # of budget: a fifth of what is read is general text
 FEWEST_GENERAL = 200_000
 PARAGRAPH_SENTENCES = 6
@@ -102,12 +106,14 @@ def write_text(path: Path, documents: Iterable[Document], sentences: int = 1) ->
     return number, characters
 
 
-def general_text(bundle: BundledCorpus, budget: float, path: Path, options: CorpusOptions) -> Path:
-    """Write as much general text as the budget can read a fifth of its time, to be read with `options`."""
+def general_text(bundle: BundledCorpus, budget: float, path: Path, options: CorpusOptions) -> int:
+    """Write as much general text as the budget can read a fifth of its time, to be read with `options`; return how many
+    characters it has."""
     left = max(FEWEST_GENERAL, int(GENERAL_CHARACTERS_A_SECOND * budget))
     documents = read_documents(bundle.train_text, CorpusOptions(language=bundle.language))
-    write_text(path, up_to(documents, left), sentences=1 if options.lines == "sentences" else PARAGRAPH_SENTENCES)
-    return path
+    per_line = 1 if options.lines == "sentences" else PARAGRAPH_SENTENCES
+    _, num_characters = write_text(path, up_to(documents, left), sentences=per_line)
+    return num_characters
 
 
 def up_to(documents: Iterable[Document], characters: int) -> Iterator[Document]:
@@ -117,6 +123,15 @@ def up_to(documents: Iterable[Document], characters: int) -> Iterator[Document]:
             return
         yield document
         characters -= document.num_characters
+
+
+def seconds_per_character(text: Path, options: CorpusOptions, tokenizer: Tokenizer) -> float:
+    """Time how long a character of a text takes to be read and encoded. What only a first call takes is not to be in
+    it, so text must have been encoded in this process before."""
+    began = time.perf_counter()
+    documents = list(up_to(read_documents(text, options), TIMED_CHARACTERS))
+    CachedEncoder(tokenizer).encode_flat([sentence for document in documents for sentence in document.sentences])
+    return (time.perf_counter() - began) / sum(document.num_characters for document in documents)
 
 
 def what_to_expect(

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from spanwise.errors import ConfigError, PeerLostError
 from spanwise.runtime.processes.heartbeat import Heartbeat
+from spanwise.runtime.wording import said_first
 
 T = TypeVar("T")
 BUCKET_BYTES = 1 << 20  # smaller tensors are added together; larger ones one by one, where they lie
@@ -31,6 +33,7 @@ class World:
     rank: int = 0
     size: int = 1
     local_rank: int = 0  # among those of this machine
+    local_size: int = 1  # how many those are
 
     @property
     def is_leader(self) -> bool:
@@ -48,7 +51,9 @@ def world_of_environment() -> World:
                 f"WORLD_SIZE is {size} and {name} is not set; start the processes with torchrun or --processes, "
                 "or unset WORLD_SIZE."
             )
-    return World(rank=_number("RANK", 0), size=size, local_rank=_number("LOCAL_RANK", 0))
+    local_rank = _number("LOCAL_RANK", 0)
+    local_size = _number("LOCAL_WORLD_SIZE", local_rank + 1)
+    return World(rank=_number("RANK", 0), size=size, local_rank=local_rank, local_size=local_size)
 
 
 class Group:
@@ -59,6 +64,21 @@ class Group:
 
     def __init__(self, world: World) -> None:
         self.world = world
+
+    def check_device(self, device: torch.device) -> None:
+        """Refuse a device that processes of this machine would have to share, which NCCL can't. Raises: ConfigError."""
+        if device.type != "cuda":
+            return
+        processes, found = self.world.local_size, torch.cuda.device_count()
+        if processes > found:
+            raise ConfigError(
+                f"{processes} processes on this machine need a GPU each, and it has {found}; "
+                f"start {found} of them, or use --device cpu."
+            )
+        if device.index is not None and processes > 1:
+            raise ConfigError(
+                f"--device {device} names one GPU, and each of {processes} processes needs its own; use --device cuda."
+            )
 
     def gather(self, value: T) -> list[T]:
         """Return what each process gave, by rank. Values are small: numbers, names."""
@@ -71,7 +91,6 @@ class Group:
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, the same bits on each of them."""
-        import torch
         import torch.distributed as dist
 
         small = [tensor for tensor in tensors if tensor.numel() * tensor.element_size() < BUCKET_BYTES]
@@ -140,7 +159,6 @@ def join_processes() -> Iterator[Group | None]:
     if world.size == 1:
         yield None
         return
-    import torch
     import torch.distributed as dist
 
     if not dist.is_available():
@@ -168,12 +186,14 @@ def join_processes() -> Iterator[Group | None]:
 def _lost_peers(*, certain: bool = True) -> Iterator[None]:
     try:
         yield
+    except torch.OutOfMemoryError:  # of this process
+        raise
     except RuntimeError as error:  # Gloo and NCCL tell of closed connections and time-outs in words of their own
         if not certain and not any(word in f"{type(error).__name__} {error}".lower() for word in _OF_NETWORKS):
             raise
         raise PeerLostError(
             "another process of this run has gone, so this one can't go on; its own message says why. "
-            "Go on from the newest checkpoint with --resume."
+            f"Go on from the newest checkpoint with --resume. (Noticed here by: {said_first(error)}.)"
         ) from error
 
 

@@ -1,9 +1,8 @@
 """Start one command as several processes on this machine and wait for all of them: `--processes N`.
 
-On a CPU one process per core, each with one thread, is faster than one process with as many threads. The processes are
-told who they are as `torchrun` does it. The first one's output is the run's; of the others only a message before death
-is shown, where theirs was the first. Ctrl-C and SIGTERM are handed on once, so that all of them save and leave; they
-also leave when this process is killed.
+The processes are told who they are as `torchrun` does it. The first one's output is the run's; of the others only a
+message before death is shown, where theirs was the first. Ctrl-C and SIGTERM are handed on once, so that all of them
+save and leave; they also leave when this process is killed.
 """
 
 import contextlib

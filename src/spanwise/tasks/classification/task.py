@@ -76,6 +76,7 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "text-classification"
+    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".tsv")
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
@@ -138,12 +139,13 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
         return join_texts(parts)
 
     def check_pair(self, train: TextData, dev: TextData) -> None:
-        """Raises: DataError where the two files hold different things, or dev labels that training never sees."""
+        """Raises: DataError where the two files hold different things, or dev labels that neither training sees nor the
+        head has from before."""
         if train.holds != dev.holds:
             raise DataError(
                 f"{train.source} holds {train.holds} and {dev.source} {dev.holds}; take two files of one kind."
             )
-        known = _names(train)
+        known = _names(train) | set(self.labels)
         for labels, place in zip(_name_sets(dev), dev.places, strict=True):
             unknown = labels - known
             if unknown:

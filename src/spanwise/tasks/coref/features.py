@@ -9,6 +9,7 @@ Source: Joshi et al. 2019 ("independent").
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -156,7 +157,18 @@ class CoreferenceFeatures:
             },
             counts={TARGET: count} | ({MENTIONS: count} if self.with_mention_loss else {}),
             ids=tuple(int(row) for row in rows),
+            sequence_ids=tuple(number for row in rows for number in self._numbers_of(int(row))),
         )
+
+    def _numbers_of(self, row: int) -> range:
+        """A number of each shown segment that no other segment of any document has."""
+        first, last = self.shown_W2[row]
+        return range(row * self._most_segments + int(first), row * self._most_segments + int(last))
+
+    @functools.cached_property
+    def _most_segments(self) -> int:
+        """The segments of the document that has most of them, shown or not."""
+        return max(len(borders) - 1 for borders in self.borders)
 
 
 def cut_segments(documents: Sequence[DocumentPieces], capacity: int) -> tuple[tuple[np.ndarray, ...], np.ndarray]:

@@ -84,6 +84,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     target_name: ClassVar[str] = TARGET
     example_name: ClassVar[str] = "documents"
     pipeline_name: ClassVar[str] = "coreference"
+    prediction_names: ClassVar[tuple[str, ...]] = (".jsonl", ".conll", ".tsv")
     main_score: ClassVar[str] = "conll_f1"
     row_tensors: ClassVar[tuple[str, ...]] = ("antecedents.genre.weight",)
 
@@ -138,11 +139,15 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         )
 
     def taught_from(self, checkpoint: Checkpoint, *, is_fresh: bool = False) -> Self:
-        """Links at the threshold that the folder's own head was given, until dev data say otherwise; one that was asked
-        for, a new head, or a folder of another task, changes nothing."""
+        """Links at the threshold that the folder's own head was given, until dev data say otherwise. Nothing changes
+        where a threshold was asked for, the head is new (also since the folder's has other sizes), or the folder is of
+        another task."""
         record = checkpoint.record.get("task")
         is_open = self.tune_threshold and self.link_threshold == 0 and not is_fresh
         if not is_open or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
+            return self
+        stored = HeadSizes.of_tensors(checkpoint.heads.get(self.head_name, {}))
+        if dataclasses.replace(stored, num_genres=len(self.genres)) != self._head_sizes:  # rows of genres may be added
             return self
         return dataclasses.replace(self, link_threshold=record.get("link_threshold", 0.0))
 
@@ -216,8 +221,9 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         across = document.sentence_T[first] != document.sentence_T[last - 1]
         return int((across | (last - first > self.max_width)).sum())
 
-    def build_head(self, config: EncoderConfig) -> nn.Module:
-        sizes = HeadSizes(
+    @property
+    def _head_sizes(self) -> HeadSizes:
+        return HeadSizes(
             ffn_size=self.ffn_size,
             feature_size=self.feature_size,
             max_width=self.max_width,
@@ -225,7 +231,9 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             num_segments=self.max_training_segments,
             gated=self.depth > 1,
         )
-        return CoreferenceHead(config, sizes, dropout=self.dropout)
+
+    def build_head(self, config: EncoderConfig) -> nn.Module:
+        return CoreferenceHead(config, self._head_sizes, dropout=self.dropout)
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         """The antecedent loss, and with a weight the mention loss, summed over the spans that are kept."""

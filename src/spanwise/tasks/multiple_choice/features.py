@@ -1,8 +1,9 @@
 """Questions as sequences, one per choice: [CLS] passage [SEP] question choice [SEP].
 
 GPT-1's layout has _start_ passage question _delimiter_ choice _classify_. The passage gives way first: it loses its
-last words, and each choice stays whole with its question. Only where both are longer than `max_question_tokens` does
-the question lose its first words, and behind it the choice.
+last words, down to a quarter of the sequence, and each choice stays whole with its question. Only where both are longer
+than `max_question_tokens`, or than what a passage of that quarter leaves, does the question lose its first words, and
+behind it the choice.
 
 Letters: W questions, k choices of one.
 Source: Devlin et al. 2019 (BERT), section 4.4; Liu et al. 2019 (RoBERTa), section 5.3 (RACE: question and answer at

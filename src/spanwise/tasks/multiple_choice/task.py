@@ -45,6 +45,7 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
     head_name: ClassVar[str] = "multiple_choice"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "multiple-choice"
+    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".tsv")
     main_score: ClassVar[str] = "accuracy"
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> ChoiceData:

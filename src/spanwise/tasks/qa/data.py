@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.wording import counted
 from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.tables import REPAIR, name_left_out
 from spanwise.tasks.files.text import OnError, Purpose
@@ -165,6 +166,9 @@ class Gathering:
 
     def finish(self) -> SquadData:
         """Raises: DataError where there is no question."""
+        if not self.questions and self._refused:
+            count = counted(len(self._refused), "question")
+            raise DataError(f"{self.source}: none of its {count} can be used; the first: {self._refused[0]}")
         if not self.questions:
             raise DataError(f"{self.source}: no questions in it.")
         name_left_out(self._refused)
@@ -212,10 +216,13 @@ class Gathering:
 
 
 def field(record: object, key: str, kind: type[T], where: str, default: T | None = None) -> T:
-    """Return a value of an object. Raises: DataError where it is missing, or of another type."""
+    """Return a value of an object; null counts as missing. Raises: DataError where it is missing and has no default, or
+    of another type."""
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object, got {type(record).__name__}.")
-    value = record.get(key, default)
+    value = record.get(key)
+    if value is None:
+        value = default
     if value is None:
         raise DataError(f"{where}: the key {key!r} is missing.")
     if not isinstance(value, kind) or isinstance(value, bool):

@@ -278,8 +278,9 @@ def make_windows(
 ) -> QuestionWindows:
     """Encode `data` and cut it into windows of at most `max_length` tokens.
 
-    Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one (half a window at most). A
-    question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
+    Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one, but at most three quarters of
+    what a window shows of the passage: otherwise a text could become as many windows as it has tokens. A question keeps
+    its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
     mark_shared: words that question and passage share have token types of their own, the last of `num_token_types`.
     gold: whether the first answer of a question is gold, or all of them (each range of tokens once). frame: the special
     tokens around question and passage; None: those of the tokenizer's template.
@@ -355,8 +356,9 @@ class _CutWindows:
     def add(self, number: int, num_tokens: int, spans: list[tuple[int, int]], start: int) -> None:
         """Cut the windows of a question, whose passage of `num_tokens` begins at position `start` of each."""
         capacity = self.room - start
-        stride = self.doc_stride if self.doc_stride is not None else capacity - self.overlap
-        windows_W2 = passage_windows(num_tokens, capacity, stride if stride > 0 else -(-capacity // 2))
+        overlapping = max(capacity - self.overlap, -(-capacity // 4))
+        stride = self.doc_stride if self.doc_stride is not None else overlapping
+        windows_W2 = passage_windows(num_tokens, capacity, stride)
         self.numbers += [number] * len(windows_W2)
         self.ranges.append(windows_W2)
         for first, last in windows_W2.tolist():

@@ -92,6 +92,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     target_name: ClassVar[str] = TARGET
     example_name: ClassVar[str] = "questions"
     pipeline_name: ClassVar[str] = "question-answering"
+    prediction_names: ClassVar[tuple[str, ...]] = ("", "nbest", "null_odds", "windows")
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 

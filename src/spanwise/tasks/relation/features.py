@@ -15,8 +15,9 @@ which travel with it. Fine-tuning adds pieces where a vocabulary has too few; `p
 marks nest, the longer one outside, of equal ones the subject; in `ner` each type stands where its mention begins and
 all words of both are taken out.
 
-A sequence that is too long loses the words farthest from both mentions first, in front, behind and between them; only
-where the mentions and their marks alone are too long do the mentions lose their last words.
+A sequence that is too long loses the words farthest from both mentions first, in front, behind and between them; what
+`text_ner` and `ner_text` put behind the text counts as no mention here. Only where the mentions and their marks alone
+are too long do the mentions lose their last words.
 
 Letters: n tokens of a sequence without its frame.
 Source: Joshi et al. 2020 (SpanBERT), section 4.2, and the four modes of the released code; Zhou and Chen 2022 for
@@ -109,7 +110,7 @@ def _marks(role: str, mention: Mention, way: Markers, names: Sequence[str]) -> t
     if way == "punct":
         outer, inner = ("@", "*") if role == "SUBJ" else ("#", "^")
         kind = f" {inner} {mention.type.lower().replace('_', ' ')} {inner}" if mention.type else ""
-        return [Item(f" {outer}{kind}", is_core=True, is_sign=True)], [Item(f" {outer}", is_core=True, is_sign=True)]
+        return [Item(f" {outer}{kind} ", is_core=True, is_sign=True)], [Item(f" {outer}", is_core=True, is_sign=True)]
     if way in ("text", "text_ner"):
         return [Item(marker=f"{role}_START", is_core=True)], [Item(marker=f"{role}_END", is_core=True)]
     typed = _typed(role, mention, names)
@@ -199,13 +200,15 @@ def encode_pairs(
 
 def _with_blanks(items: Sequence[Item]) -> list[str]:
     """The text of each item ("" of a marker). The blank before a part goes with it, not with the part before: so
-    byte-level pieces are those of running text."""
+    byte-level pieces are those of running text. Signs bring blanks of their own, so that none stands there twice."""
     texts, carried = [], ""
     for item in items:
         if item.marker:
             texts.append("")
             continue
-        text = carried + item.text
+        text = item.text if item.is_sign else carried + item.text
+        if not texts and item.is_sign:
+            text = text.lstrip()
         bare = text.rstrip()
         texts.append(bare)
         carried = " " if len(bare) < len(text) else ""
@@ -231,7 +234,8 @@ def _kept(items: Sequence[Item], parts: Sequence[np.ndarray], room: int) -> np.n
     if int(is_mark.sum()) + 2 > room:
         return None
     places = np.arange(len(is_core))
-    core = np.flatnonzero(is_core)
+    is_behind = np.repeat(np.cumsum([item is SEPARATOR for item in items]) > 0, lengths)
+    core = np.flatnonzero(is_core & ~is_behind)
     distance = np.abs(places[:, None] - core[None, :]).min(axis=1) if len(core) else places
     run = np.cumsum(np.concatenate([[0], np.diff(is_core.astype(int) + 2 * is_mark.astype(int)) != 0]))
     first_of_run = np.searchsorted(run, run)

@@ -61,6 +61,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "relation-extraction"
+    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".txt")
 
     @property
     def main_score(self) -> str:
@@ -228,7 +229,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         """Score a JSON object of id to relation, or lines of id and relation, or of one relation each; `data` may be
         the key of an official scorer, which has relations and no texts. Content decides, not how names end."""
         gold = read_key(data) or read_sentences_key(data) or self.read(data, purpose="score")
-        told = _read_told(predictions)
+        told = _read_told(predictions, gold)
         check_known(told, [pair.id for pair in gold.pairs], predictions, data)
         missing = len(gold) - len(told)
         return FileScores(
@@ -242,9 +243,19 @@ def _negative_of(labels: Collection[str]) -> str | None:
     return next((name for name in NEGATIVES if name in labels), None)
 
 
-def _read_told(path: Path) -> dict[str, str]:
-    """Relations by example. Raises: DataError for a file of another form."""
+def _read_told(path: Path, gold: RelationData) -> dict[str, str]:
+    """Relations by example; lines of one relation each are those of the examples of `gold`, in their order.
+
+    Raises: DataError for a file of another form, or of as many such lines as `gold` has no examples.
+    """
     listed = read_key(path)
+    if listed is not None and listed.format == "tacred":
+        if len(listed) != len(gold):
+            raise DataError(
+                f"{path} has {len(listed):,} relations, one per line, and {gold.source} has {len(gold):,} examples; "
+                "without ids, each example needs its line."
+            )
+        return {pair.id: line.label for pair, line in zip(gold.pairs, listed.pairs, strict=True)}
     if listed is not None:
         return {pair.id: pair.label for pair in listed.pairs}
     if not holds_json(path):

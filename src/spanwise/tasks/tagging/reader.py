@@ -242,8 +242,9 @@ def _sentence_of(
 
 def _from_objects(path: str | Path, purpose: Purpose, errors: OnError) -> TaggedData:
     table = read_table(path, errors=errors)
-    sentences, num_dropped = parsed(table.rows, lambda row: _from_object(row, purpose), errors)
-    by_character = "text" in table.rows[0].values
+    held = next((row.values for row in table.rows if {"text", "tokens", "words"} & set(row.values)), {})
+    by_character = "text" in held
+    sentences, num_dropped = parsed(table.rows, lambda row: _from_object(row, purpose, by_character), errors)
     return TaggedData(
         source=table.source,
         sentences=tuple(sentences),
@@ -253,8 +254,12 @@ def _from_objects(path: str | Path, purpose: Purpose, errors: OnError) -> Tagged
     )
 
 
-def _from_object(row: Row, purpose: Purpose) -> Sentence:
+def _from_object(row: Row, purpose: Purpose, by_character: bool) -> Sentence:
     values: Mapping[str, object] = row.values
+    if by_character is not ("text" in values) and {"text", "tokens", "words"} & set(values):
+        forms = ("'text' and 'spans'", "'tokens' and 'tags'")
+        here, before = forms if "text" in values else forms[::-1]
+        raise DataError(f"{row.where}: holds {here}, and rows before it hold {before}; make files of one form each.")
     if "text" in values:
         text = values["text"]
         if not isinstance(text, str) or not text.strip():

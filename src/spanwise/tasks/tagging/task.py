@@ -65,6 +65,7 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     head_name: ClassVar[str] = "tagging"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "token-classification"
+    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".conll")
 
     @property
     def main_score(self) -> str:

@@ -3,6 +3,10 @@
 Source: experience replay, as in Robins 1995 and de Masson d'Autume et al. 2019, by a fixed share of the examples.
 """
 
+import dataclasses
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from spanwise.data.batch import Batch
@@ -11,6 +15,15 @@ from spanwise.errors import ConfigError
 from spanwise.tasks.batches import Features, OfEpoch, Shown
 
 OLD = 1 << 20  # added to the seed of the order in which old examples come
+
+
+OLD_SEQUENCES = 1 << 60  # added to the numbers of old sequences, so that they draw nothing that new ones draw
+
+
+def _made_old(make: Callable[[], Batch]) -> Batch:
+    batch = make()
+    ids = batch.sequence_ids or batch.ids
+    return dataclasses.replace(batch, sequence_ids=tuple(OLD_SEQUENCES + number for number in ids))
 
 
 def check_replay_share(usual: float, share: float, *, has_replay: bool) -> None:
@@ -44,9 +57,10 @@ class ReplayBatches:
         new, old, order, old_rows = self._of_epoch(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
         is_new = rows < len(self._new)
-        makers = [
+        old_packs = old.packs(old_rows[rows[~is_new] - len(self._new)], self.pack_tokens)
+        makers: list[Callable[[], Batch]] = [
             *new.packs(rows[is_new], self.pack_tokens),
-            *old.packs(old_rows[rows[~is_new] - len(self._new)], self.pack_tokens),
+            *(functools.partial(_made_old, make) for make in old_packs),
         ]
         return [make() for make in makers[rank::num_ranks]]
 
