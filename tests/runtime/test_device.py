@@ -14,7 +14,6 @@ from spanwise.runtime.device import (
     deterministic,
     has_bf16,
     has_int8,
-    keep_threads,
     numerics_fingerprint,
     resolve_precision,
 )
@@ -31,31 +30,6 @@ def test_without_a_name_the_best_device_present_is_taken():
 def test_a_device_that_is_not_there_is_refused_with_one_that_is(name):
     with pytest.raises(ConfigError, match="'cpu'"):
         choose_device(name)
-
-
-@pytest.mark.parametrize(
-    ("state", "now", "taken"),
-    [
-        ({"numerics": {"threads": 3}}, 1, 3),
-        ({"numerics": {"threads": 3}}, 2, None),
-        ({"numerics": {"threads": 3, "processes": 2}}, 2, 3),
-        ({"numerics": {"threads": 3, "exact_sums": True}, "processes": 2}, 2, 3),
-        ({"numerics": {"threads": 3, "exact_sums": True}, "processes": 2}, 1, None),
-        ({"numerics": {"threads": 8}}, 1, 4),
-    ],
-)
-def test_threads_are_kept_with_the_number_of_processes_and_never_more_than_there_are_cores(
-    state, now, taken, monkeypatch
-):
-    said, set_to = [], []
-    monkeypatch.setattr(device_module, "num_usable_cores", lambda: 4)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
-
-    keep_threads(state, now, said.append)
-
-    assert set_to == ([] if taken is None else [taken])
-    assert len(said) == (taken == 4) and all("8 threads; this process takes 4 threads" in line for line in said)
 
 
 def test_auto_precision_follows_the_processor(monkeypatch):

@@ -260,7 +260,7 @@ def test_a_device_that_does_not_share_its_packs_is_held_to_the_number_of_process
 ):
     @contextlib.contextmanager
     def joined():
-        yield SimpleNamespace(world=SimpleNamespace(size=4, is_leader=True))
+        yield SimpleNamespace(world=SimpleNamespace(size=4, is_leader=True), check_device=lambda device: None)
 
     monkeypatch.setattr("spanwise.studies.run.join_processes", joined)
     monkeypatch.setattr(

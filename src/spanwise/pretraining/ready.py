@@ -335,7 +335,7 @@ def _check_same_pieces(words: Tokenizer, given: str | Path, checkpoint: Checkpoi
     own = None
     with contextlib.suppress(CheckpointError, DataError):  # a named tokenizer is the cure for one that can't be read
         own = read_tokenizer(checkpoint)
-    if own is None:
+    if own is None or words.vocab_size > checkpoint.config.vocab_size:  # the second is refused before the model is made
         return
     ids = range(min(own.vocab_size, words.vocab_size))
     for number, mine, named in zip(ids, own.tokens(ids), words.tokens(ids), strict=True):

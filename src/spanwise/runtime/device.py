@@ -5,7 +5,7 @@ import functools
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,8 +14,6 @@ from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
-from spanwise.runtime.machine import num_usable_cores
-from spanwise.runtime.wording import counted
 
 Precision = Literal["auto", "fp32", "bf16", "int8"]  # int8: prediction on a CPU alone
 BYTE_PRODUCTS = {"avx512_vnni", "avx_vnni", "amx_int8"}
@@ -160,23 +158,6 @@ def numerics_fingerprint(device: torch.device, precision: str) -> JsonObject:
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
-
-
-def keep_threads(state: JsonObject, num_processes: int, say: Callable[[str], None]) -> None:
-    """Take the number of threads that a checkpoint with this `state` was computed with: it decides the last bits.
-
-    Where another number of processes goes on, each keeps its own threads, as the cores are shared out anew. No process
-    takes more threads than it has cores, and `say` is told where that is fewer than before.
-    """
-    before, threads = state["numerics"], state["numerics"]["threads"]
-    was = state.get("processes", before.get("processes", 1))  # checkpoints of an earlier version have the second alone
-    if was != num_processes or threads == torch.get_num_threads():
-        return
-    cores = num_usable_cores()
-    if threads > cores:
-        now = f"{counted(cores, 'thread')}, as it may use {counted(cores, 'core')}"
-        say(f"The run was computed with {threads} threads; this process takes {now}.")
-    torch.set_num_threads(min(threads, cores))
 
 
 def _lacking(device: torch.device) -> str:

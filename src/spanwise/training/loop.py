@@ -25,7 +25,7 @@ from spanwise.config import to_record
 from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
-from spanwise.runtime.device import choose_device, deterministic, keep_threads, numerics_fingerprint, resolve_precision
+from spanwise.runtime.device import choose_device, deterministic, numerics_fingerprint, resolve_precision
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.processes.distributed import Group
@@ -40,6 +40,7 @@ from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
+from spanwise.training.threads import keep_threads
 from spanwise.training.timing import SectionTimer, Stopwatch, flop_utilisation, peak_beside_others
 from spanwise.training.unread import Unread, UnreadSteps
 

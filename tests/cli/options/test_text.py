@@ -60,7 +60,7 @@ def test_every_long_command_that_reads_text_tells_the_gauge(tiny_store, tmp_path
     for command, options, times in (
         ("prepare", ["--tokenizer", str(tmp_path / "tokenizer")], 1),
         ("learn-tokenizer", ["--vocab-size", "100"], 2),  # learned from, then [UNK] is counted
-        ("make-questions", ["--lines", "sentences"], 1),
+        ("make-questions", [], 1),
     ):
         told.clear()
         assert main([command, str(text), "--out", str(tmp_path / command), *options]) == 0
