@@ -18,7 +18,15 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.formats import SentencePair, SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement, TwoMaskings
+from spanwise.pretraining.masking import (
+    GeometricSpans,
+    MaskingMixture,
+    QuestionTokens,
+    RecurringGroups,
+    RecurringSpans,
+    Replacement,
+    TwoMaskings,
+)
 from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary, SpanSelection
 from spanwise.pretraining.recipe import PackedBatch
 from spanwise.pretraining.source import PretrainingSource
@@ -376,3 +384,29 @@ def test_two_maskings_have_room_in_packs_whose_replacement_keeps_every_token(que
         assert sum(pack.counts["mlm"] for pack in packs) == sum(pack.counts["mlm"] for pack in plain)
     else:
         assert max(pack.counts["mlm"] for pack in packs) <= max_targets
+
+
+def test_a_masking_whose_ratio_counts_tokens_has_ample_room_for_targets_and_others_have_what_was_tried(question_store):
+    plain, spans, groups = GeometricSpans(), RecurringSpans(), RecurringGroups()
+    of_tokens = [plain, spans, MaskingMixture(schemes={"plain": plain, "spans": spans})]
+    of_spans = [groups, MaskingMixture(schemes={"plain": plain, "groups": groups}), TwoMaskings(first=groups)]
+
+    def room(masking):
+        return source_of(question_store, fixed=True, masking=masking, max_tokens=960).collator.parts.max_targets
+
+    assert room(plain) and {room(masking) for masking in of_tokens} == {room(plain)}
+    assert {room(masking) for masking in of_spans} == {None}
+    assert TwoMaskings(first=groups).counts_spans and not TwoMaskings(first=spans).counts_spans
+
+
+@pytest.mark.parametrize("max_targets", [None, 400])
+def test_targets_of_a_tried_pack_that_is_half_full_count_double_unless_they_closed_it(question_store, max_targets):
+    options = dict(masking=RecurringGroups(frequent_share=1.0), max_tokens=960, max_targets=max_targets)
+    source = source_of(question_store, fixed=True, **options)
+    (*_, last) = source.epoch_masked(0)
+    fill = len(last.pack.input_ids) / source.collator.parts.tokens_of_pack
+
+    (targets,) = source.collator.tried([last])["targets"]
+
+    assert fill < 0.9 and last.num_chosen > 0
+    assert targets == (last.num_chosen / fill if max_targets is None else last.num_chosen)

@@ -196,7 +196,7 @@ def _changed(function: Any, *changes: tuple[str, str]) -> Any:
 
 RENAME = "    fs.rename(temporary, target)\n"
 FIRST = "    names = [name for name in fs.files_under(temporary) if name != MANIFEST_NAME]\n"
-RETIRE = "    for _, old in step_folders(folder)[keep:]:\n        remove_folder(old)\n"
+RETIRE = "    for _, old in step_folders(folder)[num_later + keep :]:\n        remove_folder(old)\n"
 BEGIN = '    with atomic_folder(target, existing="replace") as temporary:\n'
 WEAKER: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "no file is forced to the disk": ({"keeps": _without_fsync()}, []),

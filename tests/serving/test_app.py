@@ -111,13 +111,15 @@ def test_a_bad_request_is_told_what_is_wrong(running, task, body, status, words)
     assert caught.value.status == status and "Traceback" not in str(caught.value)
 
 
-@pytest.mark.parametrize("body", ['{"inputs": "한국어"}'.encode("cp949"), b"[" * 20_000 + b"]" * 20_000])
+@pytest.mark.parametrize(
+    "body", ['{"inputs": "한국어"}'.encode("cp949"), b"[" * 20_000 + b"]" * 20_000], ids=["CP949", "nested"]
+)
 def test_a_body_that_cannot_be_read_as_json_is_told_so(running, body):
     head = "POST /v1/coreference HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
     top, _, content = running.raw(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body).partition(b"\r\n\r\n")
     error = json.loads(content)["error"]
     assert b" 400 " in top.split(b"\r\n")[0] and error["type"] == "BodyError"
-    assert error["message"] == "the body is no JSON in UTF-8, or is nested too deeply."
+    assert error["message"] == "the body is not UTF-8, or is nested too deeply."
 
 
 def test_a_path_that_takes_another_method_names_it(running):

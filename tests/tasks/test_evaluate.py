@@ -98,12 +98,25 @@ def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_alway
     assert {path.name: path.read_text() for path in written} == files
 
 
-def test_a_file_that_is_named_for_another_form_is_written_under_its_own(tmp_path, caplog):
+def test_a_task_that_names_no_files_before_refuses_when_it_writes(tmp_path):
+    class Both:
+        def prediction_files(self, predictions):
+            return {"": "first", ".tsv": "second"}
+
+    (tmp_path / "p.tsv").write_text("gold")
+    with pytest.raises(ConfigError, match=r"p\.tsv is there already"):
+        write_predictions(tmp_path / "p.json", Both(), None, made_from=[tmp_path / "story.txt"])
+    assert (tmp_path / "p.tsv").read_text() == "gold" and not (tmp_path / "p.json").exists()
+
+
+def test_a_file_that_is_named_for_another_form_is_written_under_its_own_again_too(tmp_path, caplog):
     class Lines:
         def prediction_files(self, predictions):
             return {".jsonl": "{}\n"}
 
-    assert write_predictions(tmp_path / "p.conll", Lines(), None) == [tmp_path / "p.jsonl"]
+    for _ in range(2):
+        written = write_predictions(tmp_path / "p.conll", Lines(), None, made_from=[tmp_path / "story.txt"])
+        assert written == [tmp_path / "p.jsonl"]
     assert not (tmp_path / "p.conll").exists() and "no form .conll; .jsonl is written" in caplog.text
 
 

@@ -76,9 +76,8 @@ def test_the_folder_alone_says_what_the_run_said_and_its_files_score_alike(runs,
     for path in files:
         assert path.read_bytes() == (run.final.parent / path.name).read_bytes(), path.name
     part = task_recipe(name, CASES[name].recipe).task
-    endings = {path.name.removeprefix(files[0].stem) for path in files[1:]}
-    # by these names `predict` refuses early
-    assert endings <= {name if name.startswith(".") else f".{name}.json" for name in part.prediction_names}
+    named = {name if name.startswith(".") else f".{name}.json" for name in part.prediction_names(data)[1:]}
+    assert named <= {path.name.removeprefix("dev_predictions") for path in files}  # `predict` refuses these early
     answers = files[:1] if name == "qa" else files  # nbest lists and null odds are no answers
     for path in answers:
         scored = part.score_files(data, path, {}).scores

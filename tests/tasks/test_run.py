@@ -171,6 +171,8 @@ def test_data_with_and_without_unanswerable_questions_do_not_mix(pretrained_fold
     asked = {"train": squad_files["1.1"], "dev": squad_files["v2.0"], "overrides": SHORT}
     joined = finetune("qa", model=pretrained_folder, **asked, replay=squad_files["v2.0"], out=tmp_path / "joined")
     assert joined.task.null_threshold is not None  # what it learns from has unanswerable questions, as the dev file has
+    asked["dev"] = squad_files["1.1"]  # as the new data alone
+    finetune("qa", model=pretrained_folder, **asked, replay=squad_files["v2.0"], out=tmp_path / "watched")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from test_loop import OPTIONS, Said
 from toy import ToyModel, ToySource, toy_saver
 
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import MANIFEST_NAME, manifest_bytes, read_manifest
 from spanwise.runtime.progress import RunLog
 from spanwise.training.checkpoint import (
@@ -135,6 +136,28 @@ def test_a_checkpoint_behind_damaged_ones_is_kept_and_takes_their_place(tmp_path
     save(tmp_path, 8, model, optimizer, keep=2)
 
     assert [step for step, _ in step_folders(tmp_path)] == [8, 4]
+
+
+def test_of_later_checkpoints_only_damaged_ones_go_and_the_others_do_not_count(tmp_path, monkeypatch):
+    said = Said()
+    saver = make_saver(tmp_path, said, keep=2)
+    for step in (60, 70, 80):
+        save(tmp_path / "checkpoints", step, *trained(), keep=9)
+    (tmp_path / "checkpoints" / "step-000000070" / "model.safetensors").write_bytes(b"")
+    real = DISK.size_and_sha256
+
+    def unreadable(path):
+        if "step-000000060" in str(path):
+            raise OSError(5, "Input/output error")
+        return real(path)
+
+    monkeypatch.setattr(type(DISK), "size_and_sha256", lambda self, path: unreadable(path))
+    for step in (4, 8, 12):
+        saver.save(step, {})
+
+    assert [step for step, _ in step_folders(tmp_path / "checkpoints")] == [80, 60, 12, 8]
+    assert said.text.count("is removed") == 1
+    assert "Checkpoint step-000000070 is removed: " in said.text
 
 
 @pytest.mark.parametrize("place", ["parameter", "exp_avg"])

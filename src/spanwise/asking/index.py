@@ -25,7 +25,7 @@ from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import verify_folder
 from spanwise.runtime.json_text import decode_json
 
-VERSION = 3  # of passages, terms and files; an index of another one is made anew
+VERSION = 4  # of passages, terms and files; an index of another one is made anew
 RECORD = "index.json"
 
 

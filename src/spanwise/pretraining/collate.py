@@ -27,7 +27,7 @@ from spanwise.pretraining.masking.base import (
     ShorteningReplacement,
     bound,
     budgets,
-    given_by,
+    counts_spans,
     least_room,
 )
 from spanwise.pretraining.masking.checked import selected
@@ -113,8 +113,8 @@ class PackParts:
     def _ratio_says_all(self) -> bool:
         """Whether the masking hides the share `ratio` of a pack's tokens, but for the rest of its last words."""
         pack = np.array([self.tokens_of_pack])
-        counts_tokens = bool((least_room(self.masking, pack) == budgets(self.masking.ratio, pack)).all())
-        return counts_tokens and "groups" not in given_by(self.masking)
+        is_of_one = bool((least_room(self.masking, pack) == budgets(self.masking.ratio, pack)).all())
+        return is_of_one and not counts_spans(self.masking)
 
     def shaped(self, tried: Mapping[str, tuple[float, ...]]) -> "PackParts":
         """Return settled parts with the shape of all packs, by what some of them need."""
@@ -267,7 +267,8 @@ class Collator:
         packs = list(packs)
         fill = [len((one.text or one.pack).input_ids) / self.parts.tokens_of_pack for one in packs]
         shortens = isinstance(self.parts.replacement, ShorteningReplacement)
-        whole = () if shortens else ("targets",)  # a pack may have closed at these
+        may_close_at_targets = self.parts.max_targets is not None and not shortens
+        whole = ("targets",) if may_close_at_targets else ()  # a pack that closed at these is full of them
         return tried_sizes([_sizes(one, self._targets(one)) for one in packs], fill, as_they_are=whole)
 
     def _targets(self, masked: Masked) -> dict[str, Targets]:

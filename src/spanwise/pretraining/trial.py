@@ -18,6 +18,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Draws
+from spanwise.pretraining.masking.adapter import FunctionMasking, NoPairsError
 from spanwise.pretraining.masking.base import MEMBERS, MaskingScheme, left_by
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.needs import hides_tokens
@@ -50,6 +51,9 @@ def made_up_pack_of(recipe: PretrainingRecipe) -> MadeUp:
 def try_masking(masking: MaskingScheme) -> None:
     """Let a masking choose spans in a made-up pack; one that is made for a vocabulary is tried when that is known.
 
+    A plain function is refused only for what it returns, if that is no pairs of integers: it may look up the real
+    sequences by their `block_id`, and fail on made-up ones.
+
     Raises: ConfigError naming the masking and what it did.
     """
     if hasattr(masking, "for_vocabulary"):
@@ -59,12 +63,14 @@ def try_masking(masking: MaskingScheme) -> None:
     keys_S = np.array([3, 1 << 63], dtype=np.uint64)
     try:
         selected(masking, dataclasses.replace(pack, side=sides), keys_S, capacity=None)
-    except ConfigError:
-        raise
     except Exception as error:
+        if isinstance(masking, FunctionMasking) and not isinstance(error, NoPairsError):
+            return
+        if isinstance(error, ConfigError):
+            raise
         raise ConfigError(
-            f"masking {getattr(masking, 'function', type(masking).__name__)} failed on a made-up pack of 2 sequences "
-            f"of 16 tokens: {type(error).__name__}: {error}."
+            f"masking {type(masking).__name__} failed on a made-up pack of 2 sequences of 16 tokens: "
+            f"{type(error).__name__}: {error}."
         ) from error
 
 

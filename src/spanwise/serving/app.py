@@ -206,7 +206,7 @@ def _add_errors(app: FastAPI, tasks: Sequence[str]) -> None:
     @app.exception_handler(HTTPException)
     async def no_path(request: Request, error: HTTPException) -> Response:
         if error.status_code == 400:  # the body could not be read as JSON, and not for a place that can be named
-            words = "the body is no JSON in UTF-8, or is nested too deeply."
+            words = "the body is not UTF-8, or is nested too deeply."
             return _json(error_body("BodyError", words), 400)
         path, wanted = request.url.path[:80], (error.headers or {}).get("Allow")
         words = f"{path}: {error.detail}; there is /v1/models, and /v1/TASK for {', '.join(tasks)}."

@@ -5,6 +5,7 @@ Texts come in bodies alone: nothing in them is read as the name of a file or as 
 
 import dataclasses
 import importlib
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Generic, TypeVar
@@ -202,19 +203,24 @@ def _check_spans(spans: list[list[int]], total: int, limits: Limits) -> None:
 def check_blanks(texts: list[str], mask: str, options: Mapping[str, Any], limits: Limits) -> None:
     """Refuse texts whose blanks, marked by `mask`, would make too much work or too long an answer. Raises: ConfigError
     that names the limit."""
-    top_k = options.get("top_k", FillOptions.top_k)
+    top_k, targets = options.get("top_k", FillOptions.top_k), options.get("targets")
     beams = (options.get("num_beams") or max(5, top_k)) if options.get("joint") else 1
-    blanks = [text.count(mask) for text in texts]
-    if sum(blanks) * beams > limits.blank_windows:
+    blanks = sum(text.count(mask) for text in texts)
+    if blanks * beams > limits.blank_windows:
         raise ConfigError(
-            f"this request has {sum(blanks):,} {mask}{f' to fill with {beams} beams' if beams > 1 else ''}; at most "
+            f"this request has {blanks:,} {mask}{f' to fill with {beams} beams' if beams > 1 else ''}; at most "
             f"{limits.blank_windows // beams:,} are taken. Send several."
         )
-    repeated = sum(count * len(text) for count, text in zip(blanks, texts, strict=True)) * top_k
+    # With `joint`, one phrase fills blanks side by side; a single blank is given no more words than `targets` has.
+    one = re.compile(f"(?:{re.escape(mask)} ?)+" if options.get("joint") else re.escape(mask))
+    guesses = top_k
+    if targets is not None and not options.get("joint"):
+        guesses = min(top_k, 1 if isinstance(targets, str) else len(targets))
+    repeated = sum(len(one.findall(text)) * len(text) for text in texts) * guesses
     if repeated > limits.repeated:
         raise ConfigError(
-            f"each of the top_k ({top_k}) guesses for each {mask} repeats its text, {repeated:,} characters in all; at "
-            f"most {limits.repeated:,} are sent. Lower top_k, or send shorter texts."
+            f"every guess repeats the text around its {mask}, {repeated:,} characters in all; at most "
+            f"{limits.repeated:,} are sent. Lower top_k, or send shorter texts."
         )
 
 

@@ -33,7 +33,7 @@ class Answers(BaseModel):
 
 
 STATUSES = {
-    400: "The body ended too early, is no JSON in UTF-8, or is nested too deeply.",
+    400: "The body ended too early, is not UTF-8, or is nested too deeply.",
     401: "The key is missing or another one.",
     404: "There is no such path, or no such model for the task.",
     408: "The body came too slowly.",

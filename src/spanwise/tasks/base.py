@@ -66,7 +66,6 @@ class Task(ABC, Generic[D, F, O, P]):
     target_name: ClassVar[str]
     score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
-    prediction_names: ClassVar[tuple[str, ...]] = ()  # the names that `prediction_files` may give, for early refusals
     example_name: ClassVar[str] = "examples"  # what the data counts where it has a length
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
     row_tensors: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias")  # of the head, with a row for each of row_names
@@ -174,7 +173,7 @@ class Task(ABC, Generic[D, F, O, P]):
         )
 
     def check_pair(self, train: D, dev: D) -> None:
-        """Compare dev data with all that the task, as it is to be trained, learns from (files of replay too).
+        """Compare dev data with training data: with the new alone, and if that raises, with those of replay too.
 
         Raises: DataError where they do not belong together.
         """
@@ -240,6 +239,14 @@ class Task(ABC, Generic[D, F, O, P]):
         a method `files()`, or are one file.
         """
         return predictions.files() if hasattr(predictions, "files") else {"": predictions}
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        """Return names that `prediction_files` surely gives for the data of a file, the one of the output first.
+
+        By them `predict` refuses to replace other files before it computes. What is not named is looked at when it is
+        written.
+        """
+        return ()
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of predictions without a model; `options` holds those of `score_options` that were given."""

@@ -123,7 +123,7 @@ def predict(
     """
     _refuse_place(Path(output), [Path(input)], "predictions.json")
     refuse_special(Path(output))  # other files lie beside it
-    _refuse_beside(Path(output), task_recipe(task_name).task.prediction_names, Path(input))
+    _refuse_beside(Path(output), task_recipe(task_name).task.prediction_names(Path(input)), [Path(input)])
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
@@ -140,14 +140,19 @@ def _refuse_place(path: Path, read: Sequence[Path], example: str) -> None:
         raise ConfigError(f"{path} is a folder; name the file to write, such as {path / example}.")
 
 
-def _refuse_beside(output: Path, names: Sequence[str], input: Path) -> None:
-    """Refuse to replace a file that no earlier prediction to `output` can have written. Raises: ConfigError."""
-    for path in _paths_of(output, names).values():
-        if path.exists() and input.exists() and path.samefile(input):
+def _refuse_beside(output: Path, names: Sequence[str], read: Sequence[Path]) -> None:
+    """Refuse to replace a file that is read, or one that no earlier prediction to `output` can have written.
+
+    Where `output` itself is not written, as these predictions have no form of its suffix, nothing tells which files are
+    of an earlier prediction, and they are replaced. Raises: ConfigError.
+    """
+    paths = _paths_of(output, names).values()
+    for path in paths:
+        if any(path.exists() and one.exists() and path.samefile(one) for one in read):
             raise ConfigError(
                 f"{path} is the input, and a file of this name is written beside {output} too; name another output."
             )
-        if path != output and path.exists() and not output.exists():
+        if path != output and path.exists() and output in paths and not output.exists():
             raise ConfigError(
                 f"{path} is there already, and predictions to {output} would replace it: they write a file of this "
                 "name too. Name another output, or move that file away."
@@ -196,15 +201,15 @@ def write_predictions(
 ) -> list[Path]:
     """Write the files that the task makes of its predictions; return their paths, `output` first.
 
-    Raises: ConfigError where one of them is in `made_from`.
+    Raises: ConfigError where one of them is in `made_from`, or would replace a file that is there without `output`.
     """
     contents = dict(task.prediction_files(predictions))
     paths = _paths_of(output, list(contents))
     if output not in paths.values():
         first = next(iter(contents))
         logger.warning("%s: these predictions have no form %s; %s is written.", output, output.suffix, first)
-    for path in paths.values():
-        refuse_to_write_over(path, made_from)
+    if made_from:
+        _refuse_beside(output, list(contents), made_from)
     in_order = sorted(paths.items(), key=lambda entry: entry[1] != output)  # where `output` is, the others may be
     for name, path in in_order:
         content = contents[name]

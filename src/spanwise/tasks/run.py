@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.config import override, to_record
+from spanwise.errors import DataError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.reading import tasks_left_out, with_task
 from spanwise.interop.folder_plan import plan_folder
@@ -205,7 +206,7 @@ class _Run:
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
             dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
-            task.check_pair(whole, dev_data)
+            _check_pair(task, train_data, whole, dev_data)
         task.check_encoder(checkpoint.config)
         seed = recipe.training.seed
         checkpoint, words, named = with_roles_for(checkpoint, words, task.roles, seed=seed)
@@ -337,6 +338,15 @@ class _Run:
 
 
 _STEP = re.compile(r"step-(\d+)")  # in the name of a checkpoint, also while it is written under a hidden one
+
+
+def _check_pair(task: Task, new: object, whole: object, dev: object) -> None:
+    """Refuse dev data that belong neither to the training data nor to these and the data of replay together: they may
+    watch what is new, or what must not be forgotten. Raises: DataError."""
+    try:
+        task.check_pair(new, dev)
+    except DataError:
+        task.check_pair(whole, dev)
 
 
 def _shortened(task: Task, config: EncoderConfig) -> list[str]:

@@ -86,7 +86,9 @@ class Saver:
     def _save_and_retire(self, step: int, state: JsonObject) -> None:
         checkpoints, model, optimizer = self.folder.checkpoints, self.model, self.optimizer
         keep, kept = self.options.keep, self._kept
-        save_checkpoint(checkpoints, step, model, optimizer, state, self.save_model, keep=keep, kept=kept)
+        save_checkpoint(
+            checkpoints, step, model, optimizer, state, self.save_model, keep=keep, kept=kept, say=self.log.say
+        )
 
     def final_is_whole(self) -> bool:
         """Return whether the trained model lies there, every byte as its manifest says."""
@@ -143,9 +145,12 @@ def save_checkpoint(
     *,
     keep: int,
     kept: KeptModel | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`, and those of later steps: the run
-    went on from before them because they were damaged.
+    """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`.
+
+    Those of later steps were passed over when the run went on. They don't count: damaged ones are removed, which `say`
+    is told, and whole ones stay.
 
     Where processes keep some rows each, this is called within `kept.at_leader()` by the leader; `save_part` by the
     others, which write into its folder before it is committed.
@@ -166,12 +171,26 @@ def save_checkpoint(
         kept.gather("")  # all are written
         text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1)  # a perplexity may be infinite
         DISK.write_file(temporary / TRAINING_FOLDER / STATE_NAME, (text + "\n").encode())
-    for number, later in step_folders(folder):
-        if number > step:  # a run goes on from the newest whole one, so this one was passed over
-            remove_folder(later)
-    for _, old in step_folders(folder)[keep:]:
+    num_later = _remove_damaged(folder, step, say)
+    for _, old in step_folders(folder)[num_later + keep :]:
         remove_folder(old)
     return target
+
+
+def _remove_damaged(folder: Path, step: int, say: Callable[[str], None]) -> int:
+    """Remove the damaged checkpoints of steps after `step`; return how many stay: those of another version, or that
+    the disk could not read for a moment."""
+    num_left = 0
+    for _, path in (found for found in step_folders(folder) if found[0] > step):
+        try:
+            verify_folder(path)
+        except CheckpointError as damage:
+            if not isinstance(damage.__cause__, OSError):
+                say(f"Checkpoint {path.name} is removed: {damage}")
+                remove_folder(path)
+                continue
+        num_left += 1
+    return num_left
 
 
 def save_part(step: int, model: nn.Module, optimizer: Optimizer, kept: KeptModel) -> None:

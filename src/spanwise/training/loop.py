@@ -296,7 +296,7 @@ class _Loop:
         path, state = found
         check_identity(state["identity"], self.identity)
         if self.options.threads is None:
-            keep_threads(state, self.reducer.size, self.log.say)
+            keep_threads(state, self.reducer, self.log.say)
         changed = fingerprint_change(state["numerics"], self._fingerprint())
         if changed:
             self.log.say(changed)

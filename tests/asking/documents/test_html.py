@@ -40,3 +40,4 @@ def test_preformatted_text_keeps_its_lines_and_their_numbers(tmp_path):
     page = "<p>one\ntwo</p>\n<pre>\nthree\n\n  <b>fo</b>ur\n</pre>five\nsix"
     assert lines_of(tmp_path, page) == [("one two", 1), ("three", 4), ("four", 6), ("five six", 7)]
     assert [one.text for one in html_blocks("<pre>a\nb</pre>c")] == ["a", "b", "", "c", ""]
+    assert [one.text for one in html_blocks("<head><title>T</title><pre>a\nb</pre>")] == ["a", "b", ""]

@@ -65,5 +65,8 @@ def test_a_step_with_fewer_packs_than_processes_is_refused_with_what_works():
 
 def test_more_processes_than_gpus_are_refused_before_anything_is_prepared(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(ConfigError, match="2 processes on this machine need a GPU each, and it has 1"):
-        check_processes(find("spanbert-mini"), Group(World(size=2, local_size=2)), "cuda")
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: object())
+    monkeypatch.setattr(Group, "gather", lambda self, value: [value, value])
+    with pytest.raises(ConfigError, match="2 processes would share one GPU"):
+        check_processes(find("spanbert-mini"), Group(World(size=2)), "cuda")

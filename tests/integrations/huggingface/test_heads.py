@@ -1,6 +1,7 @@
 """Heads over another model's word table: the paper's shapes, targets alone, a tie that lasts."""
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -340,3 +341,15 @@ def test_a_replica_of_data_parallel_scores_with_its_own_word_table(bert, batch_o
     output.loss.backward()
     assert all(parameter.grad is not None for parameter in model.sbo_head.parameters())
     assert model.mlm_head.weight is bert.get_input_embeddings().weight
+
+
+@pytest.mark.parametrize("record", [{"format_version": 99}, {"format_version": 1, "learned_from": [{"files": 3}]}, []])
+def test_an_encoder_whose_record_can_not_be_read_learned_from_weights(bert, record, tmp_path, caplog):
+    """Nothing else of the record is needed: the encoder is there already."""
+    (tmp_path / "spanwise.json").write_text(json.dumps(record))
+    bert.config.name_or_path = str(tmp_path)
+
+    (learned,) = SpanBoundaryPretraining(bert).learned
+
+    assert (learned.file, learned.what) == (tmp_path.name, "weights")
+    assert "What the weights learned from is not known" in caplog.text and "spanwise.json" in caplog.text

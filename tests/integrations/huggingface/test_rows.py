@@ -67,6 +67,7 @@ def test_labels_count_only_beside_span_mask():
 
     assert read_rows([ids]).labels is None
     assert read_rows([{**ids, "span_mask": [0, 1]}]).labels.tolist() == [5, 6]
+    assert read_rows([ids, {"input_ids": [7]}]).input_ids.tolist() == [5, 6, 7]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,10 @@ def test_labels_count_only_beside_span_mask():
         (
             [{"input_ids": [5]}, {"input_ids": [6]}, {"input_ids": [7], "span_mask": [1], "labels": [7]}],
             "example 2 has 'span_mask' and example 0 has none; .* the same columns",
+        ),
+        (
+            [{"input_ids": [5], "span_mask": [1], "labels": [5]}, {"input_ids": [6], "span_mask": [1]}],
+            "example 1 has no 'labels' and example 0 has one",
         ),
         ([{"input_ids": [5], "bbox": [[1, 2]]}], "this collator can't pad 'bbox'"),
         ([{"input_ids": [5], "span_mask": [1]}], "'span_mask' but no 'labels'"),

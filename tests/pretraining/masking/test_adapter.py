@@ -33,8 +33,17 @@ def floats(sequence, budget, draws):
 def broken(sequence, budget, draws):
     return [sequence.words[len(sequence.words)]]
 
+def far(sequence, budget, draws):
+    return [(20, 25)]
+
 def halves(sequence, budget, draws):
     return [(1.5, 2.5)]
+
+def nothing(sequence, budget, draws):
+    return None
+
+def whole_floats(sequence, budget, draws):
+    return [(2.0, 4.0)]
 
 def everything(sequence, budget, draws):
     return sequence.words
@@ -85,7 +94,15 @@ def test_a_record_names_the_function(own_schemes):
     assert to_record(scheme)["function"] == "own_schemes:everything"
 
 
-@pytest.mark.parametrize(("name", "message"), [("special", "covers no special"), ("floats", "pairs of integers")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("special", "covers no special"),
+        ("floats", r"returned 3\.5; expected pairs of integers"),
+        ("halves", r"returned \(1\.5, 2\.5\); expected pairs of integers"),
+        ("nothing", "returned None; expected pairs of integers"),
+    ],
+)
 def test_what_cannot_be_hidden_is_refused(name, message):
     with pytest.raises(ConfigError, match=message):
         FunctionMasking(function=f"own_schemes:{name}").select(PACK, KEYS)
@@ -104,9 +121,19 @@ def test_a_capacity_is_kept(own_schemes):
     assert (spans.end - spans.start).sum() == 4
 
 
-@pytest.mark.parametrize(("name", "message"), [("broken", "IndexError"), ("halves", r"pairs of integers")])
-def test_a_function_that_fails_is_told_before_any_text_is_read(own_schemes, name, message):
-    recipe = replace(spanbert_tiny(), masking=FunctionMasking(function=f"own_schemes:{name}"))
-    with pytest.raises(ConfigError, match=rf"own_schemes:{name}.*{message}"):
-        check(recipe)
-    check(replace(recipe, masking=FunctionMasking(function=own_schemes.every_third_word)))
+def test_places_may_be_whole_numbers_of_any_type(own_schemes):
+    spans = FunctionMasking(function=own_schemes.whole_floats).select(PACK, KEYS)
+
+    assert (spans.start.tolist(), spans.end.tolist()) == ([2, 11], [4, 13])
+
+
+@pytest.mark.parametrize("name", ["halves", "floats", "nothing"])
+def test_a_function_that_returns_no_pairs_is_refused_before_any_text_is_read(name):
+    with pytest.raises(ConfigError, match=f"own_schemes:{name} returned .* pairs of integers"):
+        check(replace(spanbert_tiny(), masking=FunctionMasking(function=f"own_schemes:{name}")))
+
+
+@pytest.mark.parametrize("name", ["broken", "far", "every_third_word"])
+def test_a_function_that_knows_real_sequences_alone_is_let_through(name):
+    """It may look something up by their numbers; made-up sequences have none of its text."""
+    check(replace(spanbert_tiny(), masking=FunctionMasking(function=f"own_schemes:{name}")))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -51,7 +52,7 @@ def test_a_process_that_nobody_launched_is_alone(monkeypatch):
 def test_a_launcher_says_who_a_process_is(named):
     world = world_of_environment()
 
-    assert world == World(rank=3, size=4, local_rank=1, local_size=2)
+    assert world == World(rank=3, size=4, local_rank=1)
     assert not world.is_leader
 
 
@@ -71,29 +72,35 @@ def test_a_world_that_is_no_number_is_refused(named):
 
 
 @pytest.mark.parametrize(
-    ("local_size", "device", "said"),
+    ("processes", "device", "said"),
     [
-        (2, "cuda", "2 processes on this machine need a GPU each, and it has 1"),
-        (1, "cuda", ""),
-        (1, "cuda:0", ""),
-        (4, "cpu", ""),
+        ([("ab", 0), ("ab", 1)], "cuda", ""),
+        ([("a", 0), ("b", 0)], "cuda", ""),  # each is shown its own alone
+        ([("a", 0), ("b", 0)], "cuda:0", ""),
+        ([("a", 0), ("a", 0)], "cpu", ""),
+        ([("ab", 0), ("ab", 1), ("ab", 0)], "cuda", "2 processes would share one GPU of .* one process per GPU"),
+        ([("ab", 0), ("ab", 1)], "cuda:1", "2 processes would share one GPU of .*; use --device cuda, as"),
     ],
 )
-def test_more_processes_than_gpus_are_refused_before_they_meet_on_one(local_size, device, said, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    group = Group(World(rank=0, size=4, local_size=local_size))
+@pytest.mark.parametrize("has_uuids", [True, False])
+def test_processes_that_would_meet_on_one_gpu_are_refused_and_no_others(
+    processes, device, said, has_uuids, monkeypatch
+):
+    """Each process sees some cards, by their letters, and stands on one of them."""
+    gathered, group = [], Group(World(size=len(processes)))
+    monkeypatch.setattr(Group, "gather", lambda self, value: gathered.append(value) or [value])
+    for seen, current in processes:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(seen))
+        properties = [SimpleNamespace(uuid=card) if has_uuids else SimpleNamespace() for card in seen]
+        monkeypatch.setattr(torch.cuda, "current_device", lambda current=current: current)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", properties.__getitem__)
+        group.check_device(torch.device(device))
+    monkeypatch.setattr(Group, "gather", lambda self, value: gathered)
 
     if not said:
         return group.check_device(torch.device(device))
     with pytest.raises(ConfigError, match=said):
         group.check_device(torch.device(device))
-
-
-def test_one_numbered_gpu_for_several_processes_is_refused(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-
-    with pytest.raises(ConfigError, match="use --device cuda"):
-        Group(World(size=2, local_size=2)).check_device(torch.device("cuda:1"))
 
 
 def test_what_a_collective_says_is_told_and_memory_of_this_process_is_not_the_end_of_another():

@@ -111,7 +111,7 @@ class _Blocks(html.parser.HTMLParser):
         elif tag in HIDDEN:
             self.end_block()
             self._hidden.append(tag)
-        elif tag == "pre":
+        if tag == "pre" and not self._hidden:
             self._num_pre += 1
         self._part(tag)
 

@@ -392,11 +392,16 @@ def _count(num_items: Tensor | int | None, is_target: Tensor) -> Tensor:
 
 
 def _learned_by(encoder: object) -> list[Learned]:
-    """Return what an encoder learned from, by the record of the folder that it came from."""
+    """Return what an encoder learned from, by the record of the folder that it came from, if that can be read."""
     name = getattr(getattr(encoder, "config", None), "name_or_path", "") or type(encoder).__name__
     path = Path(name) / RECORD
-    shapes = {LEARNED_FROM: TypeAdapter(list[Learned])}
-    return learned_by(read_entries(path, shapes) if path.is_file() else {}, name)
+    record: JsonObject = {}
+    if path.is_file():
+        try:
+            record = read_entries(path, {LEARNED_FROM: TypeAdapter(list[Learned])})
+        except CheckpointError as error:  # the encoder was loaded without it
+            logger.warning("What the weights learned from is not known, and is saved as such: %s", error)
+    return learned_by(record, name)
 
 
 def _check_encoder(encoder: object) -> None:

@@ -51,11 +51,10 @@ def read_rows(examples: Examples) -> Rows:
     borders = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths_B, out=borders[1:])
     keys = rows[0].keys()
-    _check_columns(rows)
+    token_keys = [key for key in TOKEN_KEYS if key != "labels" or "span_mask" in keys]
+    _check_columns(rows, token_keys)
     columns = {}
-    for key in TOKEN_KEYS:
-        if key not in keys or (key == "labels" and "span_mask" not in keys):
-            continue
+    for key in (key for key in token_keys if key in keys):
         values_T, key_lengths_B = _flat([row.get(key) for row in rows], key)
         wrong = np.flatnonzero(key_lengths_B != lengths_B)
         if len(wrong):
@@ -89,13 +88,13 @@ def _as_mappings(examples: Examples) -> Sequence[Mapping[str, Any]]:
     return rows
 
 
-def _check_columns(rows: Sequence[Mapping[str, Any]]) -> None:
+def _check_columns(rows: Sequence[Mapping[str, Any]], token_keys: Sequence[str]) -> None:
     """Refuse a batch whose examples have different columns: what some lack would be lost, or hidden a second time."""
     keys = rows[0].keys()
     for number, row in enumerate(rows):
         if row.keys() == keys:
             continue
-        for key in TOKEN_KEYS:
+        for key in token_keys:
             if (key in row) != (key in keys):
                 which = ("has", "has none") if key in row else ("has no", "has one")
                 raise DataError(

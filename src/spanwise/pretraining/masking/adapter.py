@@ -11,9 +11,8 @@ For trying an idea out: a Python function costs some hundred times a compiled sc
 """
 
 import importlib
-import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, cast
@@ -61,6 +60,10 @@ class Draws:
 
 
 MaskingFunction = Callable[[Sequence, int, Draws], Iterable[tuple[int, int]]]
+
+
+class NoPairsError(ConfigError):
+    """A function returned something else than pairs of integers, which is a mistake for every sequence."""
 
 
 def _address(function: object) -> object:
@@ -121,19 +124,32 @@ class FunctionMasking:
                 block_id=int(pack.block_ids[s]),
             )
             reserved -= budget
-            for pair in self._call(sequence, budget, Draws(int(keys[s]))):
-                start, end = self._checked(pair, sequence)
+            for start, end in self._pairs(sequence, budget, Draws(int(keys[s]))):
                 fresh = first + start + np.flatnonzero(marks_T[first + start : first + end] == 0)
                 allowed = max(0, room - reserved)
                 marks_T[fresh[:allowed]] = LONE
                 room -= min(len(fresh), allowed)
         return spans_of(marks_T, pack.borders)
 
-    def _checked(self, pair: tuple[int, int], sequence: Sequence) -> tuple[int, int]:
+    def _pairs(self, sequence: Sequence, budget: int, draws: Draws) -> Iterator[tuple[int, int]]:
+        """Give the pairs that the function returns, checked."""
+        returned: object = self._call(sequence, budget, draws)
+        if not isinstance(returned, Iterable):
+            raise self._no_pairs(returned)
+        for pair in returned:
+            yield self._checked(pair, sequence)
+
+    def _no_pairs(self, returned: object) -> NoPairsError:
+        return NoPairsError(f"{self.function} returned {returned!r}; expected pairs of integers (start, end).")
+
+    def _checked(self, pair: object, sequence: Sequence) -> tuple[int, int]:
         try:
-            start, end = (operator.index(place) for place in pair)
-        except (TypeError, ValueError):
-            raise ConfigError(f"{self.function} returned {pair!r}; expected pairs of integers (start, end).") from None
+            given = tuple(cast(Iterable[int], pair))
+            start, end = (int(place) for place in given)
+        except (TypeError, ValueError, OverflowError):
+            raise self._no_pairs(pair) from None
+        if (start, end) != given:  # 3.0 is a place, 3.5 is none
+            raise self._no_pairs(pair)
         n = len(sequence.input_ids)
         if not 0 <= start < end <= n or not sequence.maskable[start:end].all():
             raise ConfigError(

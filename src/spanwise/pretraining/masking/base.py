@@ -23,7 +23,7 @@ class MaskingScheme(Part, Protocol):
 
     A scheme that reads side arrays of the store names them in a class attribute `side_arrays: tuple[str, ...]` and
     finds them in `pack.side`. One that needs the corpus' counts has `for_vocabulary(vocabulary) -> MaskingScheme`,
-    which is called once per run.
+    which is called once per run. One whose `ratio` counts spans rather than tokens has `counts_spans = True`.
     """
 
     @property
@@ -145,6 +145,11 @@ def least_room(masking: MaskingScheme, num_maskable: np.ndarray) -> np.ndarray:
     """
     own = getattr(masking, "least_room", None)
     return budgets(masking.ratio, num_maskable) if own is None else own(num_maskable)
+
+
+def counts_spans(masking: MaskingScheme) -> bool:
+    """Return whether the `ratio` of a masking counts spans, which have several tokens, rather than tokens."""
+    return getattr(masking, "counts_spans", False)
 
 
 def num_maskable(pack: Pack) -> np.ndarray:

@@ -23,6 +23,7 @@ from spanwise.pretraining.masking.base import (
     MaskingScheme,
     bound,
     check_masking,
+    counts_spans,
     given_by,
     least_room,
     num_maskable,
@@ -74,6 +75,11 @@ class MaskingMixture:
         """All that every one of the schemes gives, and the kinds of spans that any of them gives."""
         given = [given_by(scheme) for scheme in self.schemes.values()]
         return frozenset.intersection(*given) | (frozenset.union(*given) & {"groups", "lone_spans"})
+
+    @property
+    def counts_spans(self) -> bool:
+        """Whether any of the schemes counts spans."""
+        return any(map(counts_spans, self.schemes.values()))
 
     @property
     def side_arrays(self) -> tuple[str, ...]:

@@ -87,6 +87,7 @@ class RecurringGroups(Recurring):
     """
 
     gives: ClassVar[frozenset[str]] = frozenset({"spans", "groups"})
+    counts_spans: ClassVar[bool] = True
 
     max_spans: Length = 30
     end: Literal["groups", "spans"] = "groups"

@@ -21,6 +21,7 @@ from spanwise.pretraining.masking.base import (
     MaskingScheme,
     bound,
     check_masking,
+    counts_spans,
     given_by,
     least_room,
     num_maskable,
@@ -60,6 +61,11 @@ class TwoMaskings:
     def gives(self) -> frozenset[str]:
         """The kinds of spans that any of both gives."""
         return (given_by(self.first) | given_by(self.then)) - {"whole_text"}
+
+    @property
+    def counts_spans(self) -> bool:
+        """Whether any of both counts spans."""
+        return counts_spans(self.first) or counts_spans(self.then)
 
     @property
     def side_arrays(self) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def story(record: AdaptedRecord, words: Words) -> Prose:
     if not done.num_steps:
         keys = ["a_what_no_step"]
     told = [words(key, **facts) for key in keys]
-    return Prose(paragraphs=[*text.notes, *told, *done.notes, words("a_what_columns", **facts)])
+    return Prose(paragraphs=[*text.notes, *told, words("a_what_columns", **facts)])
 
 
 def hidden_lead(record: AdaptedRecord, words: Words) -> str:

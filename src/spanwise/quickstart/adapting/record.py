@@ -40,7 +40,6 @@ class AdaptationFacts:
     num_own_tokens: int  # of the text that was adapted to
     general_before: float  # nats on general text, by the judge of the adaptation
     general_after: float
-    notes: Sequence[str] = ()  # of the adaptation, such as why no step was made
 
 
 @dataclass(frozen=True, kw_only=True)

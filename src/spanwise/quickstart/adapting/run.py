@@ -209,5 +209,4 @@ def facts_of(record: AdaptationRecord) -> AdaptationFacts:
         num_own_tokens=record.own_text.num_tokens,
         general_before=record.before.general.loss,
         general_after=record.after.general.loss,
-        notes=record.notes,
     )

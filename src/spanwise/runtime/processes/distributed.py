@@ -8,6 +8,7 @@ things are said through Gloo, on CPU; tensors are added there too, or by NCCL wh
 import contextlib
 import importlib
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,7 +34,6 @@ class World:
     rank: int = 0
     size: int = 1
     local_rank: int = 0  # among those of this machine
-    local_size: int = 1  # how many those are
 
     @property
     def is_leader(self) -> bool:
@@ -51,9 +51,7 @@ def world_of_environment() -> World:
                 f"WORLD_SIZE is {size} and {name} is not set; start the processes with torchrun or --processes, "
                 "or unset WORLD_SIZE."
             )
-    local_rank = _number("LOCAL_RANK", 0)
-    local_size = _number("LOCAL_WORLD_SIZE", local_rank + 1)
-    return World(rank=_number("RANK", 0), size=size, local_rank=local_rank, local_size=local_size)
+    return World(rank=_number("RANK", 0), size=size, local_rank=_number("LOCAL_RANK", 0))
 
 
 class Group:
@@ -66,19 +64,19 @@ class Group:
         self.world = world
 
     def check_device(self, device: torch.device) -> None:
-        """Refuse a device that processes of this machine would have to share, which NCCL can't. Raises: ConfigError."""
+        """Refuse a GPU that several processes would have to share, which NCCL can't. Raises: ConfigError."""
         if device.type != "cuda":
             return
-        processes, found = self.world.local_size, torch.cuda.device_count()
-        if processes > found:
-            raise ConfigError(
-                f"{processes} processes on this machine need a GPU each, and it has {found}; "
-                f"start {found} of them, or use --device cpu."
-            )
-        if device.index is not None and processes > 1:
-            raise ConfigError(
-                f"--device {device} names one GPU, and each of {processes} processes needs its own; use --device cuda."
-            )
+        cards = self.gather((platform.node(), _card(device)))
+        shared = next((card for card in cards if cards.count(card) > 1), None)
+        if shared is None:
+            return
+        cure = "start one process per GPU, each with a LOCAL_RANK of its own as torchrun sets it, or use --device cpu"
+        if device.index is not None:
+            cure = f"use --device cuda, as --device {device} names the same one for all of them"
+        raise ConfigError(
+            f"{cards.count(shared)} processes would share one GPU of {shared[0]}, and each needs its own; {cure}."
+        )
 
     def gather(self, value: T) -> list[T]:
         """Return what each process gave, by rank. Values are small: numbers, names."""
@@ -195,6 +193,14 @@ def _lost_peers(*, certain: bool = True) -> Iterator[None]:
             "another process of this run has gone, so this one can't go on; its own message says why. "
             f"Go on from the newest checkpoint with --resume. (Noticed here by: {said_first(error)}.)"
         ) from error
+
+
+def _card(device: torch.device) -> str:
+    """Return what tells a GPU from the others of its machine. Its index alone does not where a launcher shows each
+    process only its own GPU."""
+    index = torch.cuda.current_device() if device.index is None else device.index
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
+    return str(getattr(torch.cuda.get_device_properties(index), "uuid", f"{index} of {visible}"))
 
 
 def _number(name: str, default: int) -> int:

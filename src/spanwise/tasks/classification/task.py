@@ -76,7 +76,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "text-classification"
-    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".tsv")
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
@@ -281,6 +280,9 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     def score_table(self, scores: Scores) -> ScoreTable:
         return plain_table(scores, "examples have a label that the model does not know; they count as wrong.")
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        return (".json", ".tsv")
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""

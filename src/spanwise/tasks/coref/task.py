@@ -52,7 +52,7 @@ from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
 from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.coref.threshold import best_threshold
 from spanwise.tasks.files.joining import joined_name, told_apart
-from spanwise.tasks.files.text import OnError, Purpose
+from spanwise.tasks.files.text import OnError, Purpose, without_compression
 from spanwise.tasks.frames import frames_of
 from spanwise.text.tokenizers import Tokenizer
 
@@ -84,7 +84,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     target_name: ClassVar[str] = TARGET
     example_name: ClassVar[str] = "documents"
     pipeline_name: ClassVar[str] = "coreference"
-    prediction_names: ClassVar[tuple[str, ...]] = (".jsonl", ".conll", ".tsv")
     main_score: ClassVar[str] = "conll_f1"
     row_tensors: ClassVar[tuple[str, ...]] = ("antecedents.genre.weight",)
 
@@ -320,6 +319,10 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
 
     def score_table(self, scores: Scores) -> ScoreTable:
         return clusters_table(scores)
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        form = without_compression(input).suffix  # JSON lines may bring columns too, where their documents have words
+        return (".jsonl", *({".conll": [".conll"], ".tsv": [".tsv"]}.get(form, [])))
 
     def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
         """JSON lines first; CoNLL columns where documents have words; GAP's own answers for its examples."""

@@ -45,7 +45,6 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
     head_name: ClassVar[str] = "multiple_choice"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "multiple-choice"
-    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".tsv")
     main_score: ClassVar[str] = "accuracy"
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> ChoiceData:
@@ -120,6 +119,9 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
         return _scores(
             data, {question.id: place for question, place in zip(data.questions, predictions.best, strict=True)}
         )
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        return (".json", ".tsv")
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to choice, or a TSV of id and choice; a missing one counts as wrong."""

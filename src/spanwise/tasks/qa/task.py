@@ -92,7 +92,6 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     target_name: ClassVar[str] = TARGET
     example_name: ClassVar[str] = "questions"
     pipeline_name: ClassVar[str] = "question-answering"
-    prediction_names: ClassVar[tuple[str, ...]] = ("", "nbest", "null_odds", "windows")
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 
@@ -342,6 +341,9 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def score_table(self, scores: Scores) -> ScoreTable:
         """A row for all, answerable and unanswerable questions."""
         return official_table(scores)
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        return ("", "nbest", "null_odds", "windows")
 
     def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
         """Return the answers (question id to text), and beside them `nbest`, `null_odds` and `windows`."""

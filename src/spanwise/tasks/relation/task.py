@@ -61,7 +61,6 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "relation-extraction"
-    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".txt")
 
     @property
     def main_score(self) -> str:
@@ -220,6 +219,9 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     def score_table(self, scores: Scores) -> ScoreTable:
         return plain_table(scores, "examples have a relation that the model does not know; they count as wrong.")
 
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        return (".json", ".txt")
+
     def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, object]:
         """`.json`: all that is known of each example, by id; `.txt`: id and relation, as SemEval's scorer wants it."""
         lines = [f"{id}\t{told}\n" for id, told in zip(predictions.ids, predictions.told, strict=True)]
@@ -246,7 +248,7 @@ def _negative_of(labels: Collection[str]) -> str | None:
 def _read_told(path: Path, gold: RelationData) -> dict[str, str]:
     """Relations by example; lines of one relation each are those of the examples of `gold`, in their order.
 
-    Raises: DataError for a file of another form, or of as many such lines as `gold` has no examples.
+    Raises: DataError for a file of another form, or of another number of such lines than `gold` has examples.
     """
     listed = read_key(path)
     if listed is not None and listed.format == "tacred":

@@ -65,7 +65,6 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     head_name: ClassVar[str] = "tagging"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "token-classification"
-    prediction_names: ClassVar[tuple[str, ...]] = (".json", ".conll")
 
     @property
     def main_score(self) -> str:
@@ -191,6 +190,9 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
             rows=tuple(rows),
             notes=(*notes, *unknown_labels(scores, unknown)),
         )
+
+    def prediction_names(self, input: Path) -> Sequence[str]:
+        return (".json", ".conll")
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of units and tags (the last column) or a JSON list of texts and spans, sentence by sentence."""
