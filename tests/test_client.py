@@ -20,6 +20,11 @@ class Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     busy: ClassVar[set[str]] = set()
 
+    most: ClassVar[dict[str, int]] = {"inputs": 7}
+
+    def do_GET(self):
+        self.say(200, {"models": [], "limits": self.most})
+
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path == "/v1/busy" and not self.busy:
@@ -27,6 +32,8 @@ class Echo(BaseHTTPRequestHandler):
             return self.say(429, {"error": {"type": "QueueFullError", "message": "busy"}}, "0")
         if self.path == "/v1/bad":
             return self.say(422, {"error": {"type": "InputError", "message": "'context' is empty"}})
+        if isinstance(body["inputs"], list) and len(body["inputs"]) > self.most.get("inputs", 16):
+            return self.say(422, {"error": {"type": "ConfigError", "message": "too many inputs"}})
         self.say(200, {"answers": body["inputs"], "options": body.get("options")})
 
     def say(self, status, value, retry=None):
@@ -78,8 +85,18 @@ def test_a_call_has_the_forms_of_the_pipelines(client):
     assert qa(question="q", documents=iter(["a", "b"])) == {"question": "q", "documents": ["a", "b"]}
     assert tag("a") == "a" and tag(["a"]) == ["a"] and tag([str(n) for n in range(40)]) == [str(n) for n in range(40)]
     assert list(tag(str(n) for n in range(20))) == [str(n) for n in range(20)]
-    with pytest.raises(ValueError, match="nothing to answer"):
-        qa()
+    for named in ({}, {"question": "q", "contexts": "c"}):
+        with pytest.raises(ValueError, match="nothing to answer"):
+            qa(**named)
+
+
+def test_a_list_is_sent_in_as_many_requests_as_the_server_asks_or_in_the_usual_ones(client, monkeypatch):
+    texts = [str(number) for number in range(40)]
+    assert client.most_inputs() == 7 and client.pipeline("token-classification")(texts) == texts
+    monkeypatch.setattr(Echo, "most", {})  # a server of an earlier version
+    other = Client(f"http://{client._host}:{client._port}")
+    assert other.most_inputs() == 16 and other.pipeline("token-classification")(texts) == texts
+    other.close()
 
 
 def test_errors_are_those_of_the_server_and_busy_is_asked_again(client):

@@ -18,7 +18,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-BATCH = 16  # inputs of one request
+BATCH = 16  # inputs of one request, or fewer where the server takes fewer
 ITEM_NAMES = ("question", "context", "documents")  # of a call with names, as the pipeline of questions takes them
 
 
@@ -48,10 +48,18 @@ class Client:
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._key, self._timeout, self._retries = api_key, timeout, retries
         self._local = threading.local()
+        self._most_inputs = 0  # of a request; 0: not known yet
 
     def models(self) -> list[dict[str, Any]]:
         """Return the name of each model and what it can do. Raises: ServerError."""
         return self._asked("GET", "/v1/models")["models"]
+
+    def most_inputs(self) -> int:
+        """Return how many inputs go into one request. Raises: ServerError."""
+        if not self._most_inputs:
+            limits = self._asked("GET", "/v1/models")["limits"]
+            self._most_inputs = min(BATCH, limits.get("inputs", BATCH))  # servers of an earlier version don't say
+        return self._most_inputs
 
     def is_ready(self) -> bool:
         """Return whether the server takes requests now."""
@@ -135,7 +143,9 @@ class RemotePipeline:
             return self._streamed(inputs, options)
         if not isinstance(inputs, list | tuple):
             return self._client.ask(self.task, inputs, options, self.model)
-        answers = [a for batch in _batches(inputs) for a in self._client.ask(self.task, batch, options, self.model)]
+        size = self._client.most_inputs() if len(inputs) > 1 else 1
+        batches = _batches(inputs, size)
+        answers = [a for batch in batches for a in self._client.ask(self.task, batch, options, self.model)]
         is_one = self.task in ("question-answering", "fill-mask") and len(answers) == 1
         return answers[0] if is_one else answers
 
@@ -155,10 +165,12 @@ class RemotePipeline:
             documents = list(named["documents"])
             asked = [{"question": q, "documents": documents} for q in _listed(question)]
             return asked if isinstance(question, list | tuple) else asked[0]
-        return _pairs(question, named.get("context"))
+        if "context" not in named:
+            raise ValueError("nothing to answer: question= came without context= or documents=.")
+        return _pairs(question, named["context"])
 
     def _streamed(self, inputs: Iterator[Any], options: Mapping[str, Any]) -> Iterator[Any]:
-        for batch in _batches(inputs):
+        for batch in _batches(inputs, self._client.most_inputs()):
             yield from self._client.ask(self.task, batch, options, self.model)
 
 
@@ -181,7 +193,7 @@ def _pairs(question: Any, context: Any) -> Any:
     return [{"question": q, "context": c} for q, c in zip(*full, strict=True)]
 
 
-def _batches(inputs: Iterable[Any]) -> Iterator[list[Any]]:
+def _batches(inputs: Iterable[Any], size: int) -> Iterator[list[Any]]:
     iterator = iter(inputs)
-    while batch := list(itertools.islice(iterator, BATCH)):
+    while batch := list(itertools.islice(iterator, size)):
         yield batch

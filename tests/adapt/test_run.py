@@ -346,7 +346,9 @@ def test_a_budget_that_is_over_before_a_step_keeps_the_start_and_says_how_long_i
         assert find_folder(tmp_path / "out") == result.final
 
 
-@pytest.mark.parametrize("what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "pieces", "steps"])
+@pytest.mark.parametrize(
+    "what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "pieces", "steps", "length"]
+)
 def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_adapt, own_text, tmp_path):
     given, options, error, words = start, {}, DataError, ""
     if what == "small":
@@ -370,6 +372,12 @@ def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_ad
         options, error, words = {"objective": "selection", "new_pieces": 3}, ConfigError, "has questions in their place"
     if what == "steps":
         options, error, words = {"steps": 3}, ConfigError, "fewer than the 5 checks"
+    if what == "length":
+        options, error, words = (
+            {"overrides": ["training.max_steps=3"]},
+            ConfigError,
+            "max_steps would be another length",
+        )
     with pytest.raises(error, match=words):
         run_adapt(given, **options)
     assert not (tmp_path / "out").exists()

@@ -93,6 +93,8 @@ def test_wrong_use_is_told_before_anything_is_written(world, tmp_path, capsys):
         (["spanbert-tiny", "--data", store, "--set", "training.learning_rat=1"], "learning_rate"),
         (["spanbert-tiny", "--data", store, "--set", "training.num_train_epochs=1"], "num_epochs"),
         (["spanbert-tiny", "--data", store, "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["spanbert-tiny", "--data", store, "--language", "ko"], "a store is read already"),
+        (["spanbert-tiny", "--data", store, "--token-rows", "random"], "--add-tokens"),
     ]:
         assert main(["pretrain", *arguments, "--out", out]) == 2
         assert words in capsys.readouterr().err

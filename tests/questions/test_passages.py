@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.questions.passages import LEAST, MOST, passages
-from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS
 
 SENTENCE = "The river runs to the sea. "
 
@@ -25,9 +24,11 @@ def test_a_chapter_is_cut_between_sentences():
 
 
 def test_a_long_line_loses_only_an_end_that_is_no_whole_sentence():
-    text = (SENTENCE * 500).strip()
-    assert len(text) > MAX_SENTENCE_CHARACTERS
-    assert " ".join(passages([f"{text} The river runs"], "en")) == text
+    for times in (12, 500):
+        text = (SENTENCE * times).strip()
+        assert len(text) > LEAST
+        for end in ("The river runs", "[3]"):  # cut by its reader; the mark of a footnote
+            assert " ".join(passages([f"{text} {end}"], "en")) == text
     assert passages(["word " * 3000], "en") == []
 
 

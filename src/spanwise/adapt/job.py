@@ -44,6 +44,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
+from spanwise.training.plan import LENGTHS
 from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
 HEADS_FOLDER = "heads"
@@ -85,6 +86,12 @@ class Job:
                 )
             check_takes_pieces(self.tokenizer, str(self.start))
         length = self.options.length
+        asked = {assignment.partition("=")[0].strip() for assignment in self.overrides}
+        if other := sorted(asked & {f"training.{name}" for name in LENGTHS}):
+            raise ConfigError(
+                f"an adaptation is as long as --budget or --steps says, and {other[0]} would be another length; leave "
+                "it out."
+            )
         self.fresh = fresh_heads(self._recipe(length), self.checkpoint)
         self.heads_length = length.part(HEADS_SHARE)
         recipe = self._recipe(length.part(1 - HEADS_SHARE) if self.fresh else length)

@@ -14,6 +14,7 @@ from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_
 from spanwise.cli.options.ranges import Processes
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
+from spanwise.errors import ConfigError
 from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
@@ -97,6 +98,10 @@ def pretrain(
         run that is not in OUT is fetched from there. Training never waits; status 1 where the model did not arrive.
     """
     seconds = None if budget is None else parse_budget(budget)
+    if source.data and not source.text and not source.valid and reading != USUAL_TEXT:
+        raise ConfigError("--lines, --errors, --text-field and --language are about text, and a store is read already.")
+    if start.token_rows != StartOptions.token_rows and start.add_tokens is None:
+        raise ConfigError("--token-rows is about new tokens: name them with --add-tokens.")
     if processes != 1 and not is_one_of_several():
         return launch_again(processes)
     from spanwise.pretraining.run import pretrain as run_pretraining

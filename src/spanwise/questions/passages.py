@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, split_sentences
+from spanwise.text.sentences import split_sentences
 
 LEAST, MOST = 240, 1200
 """Characters of a passage. SQuAD's paragraphs have 500 or more; a line of text may have 20, or ten thousand."""
@@ -14,14 +14,14 @@ _ENDS = tuple('.!?。"”’)')
 def passages(lines: Iterable[str], language: str) -> list[str]:
     """Join lines of running text up to `LEAST` characters, and cut what is longer than `MOST` between sentences.
 
-    Lines that end like no sentence (headings, items of a list) are left out. A line that is too long for a heading is
-    text, maybe cut by its reader: of it only the end that is no whole sentence is left out.
+    Lines that end like no sentence (headings, items of a list) are left out. One of more than `LEAST` characters is
+    text, maybe with the mark of a footnote behind it, or cut: of it only the end that is no whole sentence is left out.
     """
     found: list[str] = []
     held = ""
     for line in lines:
         line = " ".join(line.split())
-        if not line.endswith(_ENDS) and len(line) <= MAX_SENTENCE_CHARACTERS:
+        if not line.endswith(_ENDS) and len(line) <= LEAST:
             continue
         for part in _cut(line, language):
             if held and len(held) + len(part) > MOST:
@@ -35,7 +35,7 @@ def passages(lines: Iterable[str], language: str) -> list[str]:
 
 
 def _cut(line: str, language: str) -> list[str]:
-    if len(line) <= MOST:
+    if len(line) <= MOST and line.endswith(_ENDS):
         return [line]
     sentences = split_sentences(line, language)
     if not sentences[-1].endswith(_ENDS):

@@ -240,7 +240,7 @@ def _add_facts(
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     described = [model.described() for model in models.values()]
-    most = {"text": limits.text, "documents": limits.documents, "request": limits.request}
+    most = {"inputs": limits.inputs, "text": limits.text, "documents": limits.documents, "request": limits.request}
 
     @app.get("/v1/models", summary="The models and what each can do.", response_class=Response)
     async def list_models() -> Response:
