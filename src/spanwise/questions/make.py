@@ -114,8 +114,8 @@ def make_questions(
             )
         if not counts["questions"]:
             raise DataError(
-                "No question could be made: no name, number, date or noun of the text's whole sentences stands in two of "
-                "its passages. Give longer documents (a blank line ends one) whose lines end with their "
+                "No question could be made: no name, number, date or noun of whole sentences of the text stands in two "
+                "of its passages. Give longer documents (a blank line ends one) whose lines end with their "
                 f"sentences, or look at --language ({language})."
             )
     return MakeReport(

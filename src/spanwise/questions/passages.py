@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from spanwise.text.sentences import split_sentences
 
 LEAST, MOST = 240, 1200
 """Characters of a passage. SQuAD's paragraphs have 500 or more; a line of text may have 20, or ten thousand."""
+_NOTES = re.compile(r"(\s*\[\d{1,3}\])+$")  # marks of footnotes behind the last sentence
 _ENDS = tuple('.!?。"”’)')
 
 
@@ -15,12 +17,12 @@ def passages(lines: Iterable[str], language: str) -> list[str]:
     """Join lines of running text up to `LEAST` characters, and cut what is longer than `MOST` between sentences.
 
     Lines that end like no sentence (headings, items of a list) are left out. One of more than `LEAST` characters is
-    text, maybe with the mark of a footnote behind it, or cut: of it only the end that is no whole sentence is left out.
+    text, maybe cut by its reader: of it only the end that is no whole sentence is left out.
     """
     found: list[str] = []
     held = ""
     for line in lines:
-        line = " ".join(line.split())
+        line = _NOTES.sub("", " ".join(line.split()))
         if not line.endswith(_ENDS) and len(line) <= LEAST:
             continue
         for part in _cut(line, language):
