@@ -51,7 +51,7 @@ BUGS = (
         TEST_FILES + "a_file_is_replaced_whole_and_lines_after_a_cut_one_stay_whole"),
     Bug("the oldest checkpoint is taken", CHECKPOINT, "reverse=True", "reverse=False",
         TEST_CHECKPOINT + "a_damaged_checkpoint_is_named_and_the_one_before_it_taken"),
-    Bug("one checkpoint too few is kept", CHECKPOINT, "[keep:]:", "[keep - 1 :]:",
+    Bug("one checkpoint too few is kept", CHECKPOINT, "+ keep :]:", "+ keep - 1 :]:",
         TEST_CHECKPOINT + "the_oldest_go_only_when_newer_ones_are_whole"),
     Bug("moments are not restored", CHECKPOINT, "    set_state(optimizer, state)", "    set_state(optimizer, {})",
         TEST_CHECKPOINT + "parameters_buffers_and_moments_come_back_bit_for_bit"),
