@@ -9,33 +9,15 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import CountOrNone, Seed, between
-from spanwise.cli.options.text import watched
+from spanwise.cli.options.text import FileOptions, watched
 from spanwise.errors import ConfigError
 from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
     from spanwise.questions.answered import AnswerFilter
     from spanwise.questions.make import Language, MakeReport
-    from spanwise.text.corpus import CorpusOptions
 
 KindOrAll = list[Literal["person", "place", "date", "number", "name", "recurring"]] | None
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class FileOptions:
-    """How text files are read; their lines are always read whole."""
-
-    errors: Literal["strict", "replace"] = "strict"
-    """What to do at bytes that are not UTF-8: stop, or replace them and go on."""
-    text_field: str = "text"
-    """The field that holds the text, in JSON lines and parquet."""
-
-    def corpus(self) -> "CorpusOptions":
-        """Return the same options as the library takes them. Raises: ConfigError."""
-        from spanwise.text.corpus import CorpusOptions
-
-        return CorpusOptions(**asdict(self))
 
 
 @Parameter(name="*")

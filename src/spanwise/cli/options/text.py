@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class LineOptions:
-    """How the lines of text files are read."""
+class FileOptions:
+    """How text files are read, where lines are always read whole."""
 
-    lines: Literal["paragraphs", "sentences"] = "paragraphs"
-    """What a line of text is; paragraphs are split into sentences."""
     errors: Literal["strict", "replace"] = "strict"
     """What to do at bytes that are not UTF-8: stop, or replace them and go on."""
     text_field: str = "text"
@@ -29,6 +27,15 @@ class LineOptions:
         from spanwise.text.corpus import CorpusOptions
 
         return CorpusOptions(**asdict(self))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LineOptions(FileOptions):
+    """How the lines of text files are read."""
+
+    lines: Literal["paragraphs", "sentences"] = "paragraphs"
+    """What a line of text is; paragraphs are split into sentences."""
 
 
 @Parameter(name="*")
