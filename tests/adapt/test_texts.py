@@ -1,10 +1,21 @@
 """The stores of an adaptation: what is trained on, what is measured, and by which vocabulary."""
 
+from dataclasses import replace
+
 import pytest
 
-from spanwise.adapt.texts import GENERAL, OWN, SourceText, TextFacts, characters_per_token, split_text, write_stores
+from spanwise.adapt.texts import (
+    GENERAL,
+    OWN,
+    SourceText,
+    TextFacts,
+    characters_per_token,
+    refuse_same,
+    split_text,
+    write_stores,
+)
 from spanwise.data.token_store import TokenStore
-from spanwise.errors import DataError
+from spanwise.errors import ConfigError, DataError
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
@@ -49,6 +60,18 @@ def test_what_is_measured_ends_at_the_characters_that_were_asked_for(start, own_
     sizes = [sum(map(len, document.sentences)) for document in own.held_out(700)]
     assert all(size <= 110 for size in sizes) and sum(own_sizes(own)) > 2 * sum(sizes)
     assert characters_per_token(own, Tokenizer.load(start)) > 1
+
+
+def test_general_text_that_is_the_own_text_is_refused(own_text, tiny_text, tmp_path):
+    """By what it says, so a copy is refused too; other files to measure on tell of other text."""
+    copy = tmp_path / "copy.txt"
+    copy.write_text(own_text.read_text())
+    own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
+    same = SourceText(name="the general text of --replay", texts=[copy], corpus=CorpusOptions())
+    with pytest.raises(ConfigError, match="--replay is your text itself"):
+        refuse_same(own, split_text(GENERAL, same))
+    refuse_same(own, split_text(GENERAL, replace(same, held_out=[tiny_text])))
+    refuse_same(own, split_text(GENERAL, replace(same, texts=[tiny_text])))
 
 
 def test_general_text_that_is_too_small_is_named(tmp_path):

@@ -14,13 +14,14 @@ TEXT = (
 
 
 def test_questions_are_made_and_counted(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "text.txt").write_text(f"Gardens\n{TEXT}See also\n")
     arguments = ["make-questions", str(tmp_path / "text.txt"), "--out", str(tmp_path / "q.json")]
     assert main([*arguments, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["num_questions"] > 1
+    assert told["num_questions"] > 1 and told["num_left_out"] == 2
     assert main([*arguments, "--kinds", "person", "name", "--forms", "cloze", "--max-questions", "1"]) == 0
-    assert "Made 1 question of 1 document: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Made 1 question of 1 document: " in said and "Left out: 2 lines without the end of a sentence" in said
     ((paragraph,),) = [article["paragraphs"] for article in json.loads((tmp_path / "q.json").read_text())["data"]]
     assert paragraph["qas"][0]["kind"] in ("person", "name")
 

@@ -14,7 +14,7 @@ from sharded import RUNS, Poisoned, one, runs
 from tests.reliability.kills import ended, start_group
 
 from spanwise.errors import NumericsError
-from spanwise.runtime.progress import read_metrics
+from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.loop import TIMING_FIELDS
 from spanwise.training.parts import SavedTensors
 
@@ -81,6 +81,13 @@ def test_each_process_keeps_half_of_the_matrices_and_writes_its_own_part(by_two,
     assert max(first[1], second[1]) < 0.56 * whole / 3  # nobody holds the weights that were there before they were cut
     assert parts == ["optimizer-00001-of-00002.safetensors", "optimizer-00002-of-00002.safetensors"]
     assert not any("fsdp" in name.lower() or "_orig" in name for name in tensors_of(by_two / "adamw"))
+
+
+def test_one_process_alone_is_told_that_it_keeps_the_whole_model(tmp_path, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr(RunLog, "say", lambda self, words: told.append(words))
+    run(tmp_path / "one", None, sharding="fsdp2", max_steps=2)
+    assert any("This one process keeps the whole model" in words for words in told)
 
 
 def test_one_process_goes_on_from_what_two_had_saved(by_two, alone, tmp_path):

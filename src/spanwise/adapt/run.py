@@ -24,7 +24,7 @@ from spanwise.adapt.proof import UNPROVEN, Labels, Proof, prove
 from spanwise.adapt.record import RECORD_NAME, AdaptationRecord
 from spanwise.adapt.report import sentences
 from spanwise.adapt.settled import Settled
-from spanwise.adapt.texts import GENERAL, OWN, SourceText, SplitText, split_text
+from spanwise.adapt.texts import GENERAL, OWN, SourceText, SplitText, refuse_same, split_text
 from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import BEST_NAME, atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog, finite
@@ -91,6 +91,7 @@ def adapt(
     split: tuple[SplitText, SplitText] | None = None
     if known is None:
         split = split_text(OWN, own), split_text(GENERAL, general)
+        refuse_same(*split)
     else:
         known.refuse_other(asked)
         job.own, job.general = known.with_origins(own, general)

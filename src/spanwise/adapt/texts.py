@@ -15,6 +15,7 @@ from pathlib import Path
 from spanwise.adapt.measure import clusters_of
 from spanwise.data.held_out import Split, split_of
 from spanwise.data.prepare import prepare
+from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.tokenizers import Tokenizer
@@ -97,6 +98,15 @@ class SplitText:
 def split_text(key: str, source: SourceText) -> SplitText:
     """Choose what is kept out of a text. Raises: DataError where it is too small."""
     return SplitText(key=key, source=source, split=split_of(source.documents(), source.name))
+
+
+def refuse_same(own: SplitText, general: SplitText) -> None:
+    """Raises: ConfigError where general text is a person's own: no loss of other text would be seen."""
+    if general.source.held_out is None and own.split == general.split:
+        raise ConfigError(
+            f"{general.source.name} is your text itself, so nothing would tell what is lost on other text. Name other "
+            "text, or leave --replay out for bundled Wikipedia."
+        )
 
 
 def characters_per_token(text: SplitText, tokenizer: Tokenizer) -> float:

@@ -123,6 +123,8 @@ def _show(report: "MakeReport", out: Path, *, has_forbidden: bool, is_filtered: 
     say(f"Made {made} of {of}: {out}")
     told = ", ".join(f"{number:,} {name}" for name, number in {**report.kinds, **report.forms}.items() if number)
     say(f"{told}; {report.num_impossible:,} without an answer. {format_seconds(report.seconds)}")
+    if report.num_left_out:
+        say(f"Left out: {counted(report.num_left_out, 'line')} without the end of a sentence (headings, list items).")
     if has_forbidden:
         passages = counted(report.num_refused, "passage")
         say(f"Left out: {passages} with eight words in a row that --not-from has too.")

@@ -21,7 +21,7 @@ from spanwise.questions.document import Maker
 from spanwise.questions.english import EnglishRules
 from spanwise.questions.korean import KoreanRules
 from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
-from spanwise.questions.passages import passages
+from spanwise.questions.passages import passages, running_text
 from spanwise.questions.squad_file import SquadWriter
 from spanwise.runtime.files import refuse_to_write_over
 from spanwise.runtime.seed import derive_key
@@ -36,11 +36,13 @@ RULES: dict[Language, Callable[[], Rules]] = {"en": EnglishRules, "ko": KoreanRu
 
 @dataclass(frozen=True, kw_only=True)
 class MakeReport:
-    """What was made. `num_refused` passages shared eight words in a row with a file of `not_from`."""
+    """What was made. `num_left_out` lines ended like no sentence; `num_refused` passages shared eight words in a row
+    with a file of `not_from`."""
 
     num_questions: int
     num_impossible: int
     num_documents: int
+    num_left_out: int
     num_refused: int
     num_dropped: int  # by the model that had to find their answers
     kinds: dict[str, int]
@@ -89,8 +91,8 @@ def make_questions(
         forbidden=paragraph_runs(not_from),
     )
     documents = _documents(corpus_files(texts), options or CorpusOptions(language=language))
-    made: Iterable[Questions] = _made(watch(documents), maker, language, seed)
     counts: Counter[str] = Counter()
+    made: Iterable[Questions] = _made(watch(documents), maker, language, seed, counts)
     with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
         for document, questions in made if keep is None else keep.kept(made):
             left = None if max_questions is None else max_questions - counts["questions"]
@@ -122,6 +124,7 @@ def make_questions(
         num_questions=counts["questions"],
         num_impossible=counts["impossible"],
         num_documents=counts["documents"],
+        num_left_out=counts["lines left out"],
         num_refused=maker.num_refused,
         num_dropped=0 if keep is None else keep.num_dropped,
         kinds={kind: counts[kind] for kind in kinds},
@@ -144,7 +147,11 @@ def _documents(files: Sequence[Path], options: CorpusOptions) -> Iterator[Docume
         yield from read_documents(files, options)  # raises, and names the files
 
 
-def _made(documents: Iterable[Document], maker: Maker, language: Language, seed: int) -> Iterator[Questions]:
+def _made(
+    documents: Iterable[Document], maker: Maker, language: Language, seed: int, counts: Counter[str]
+) -> Iterator[Questions]:
     for number, document in enumerate(documents):
         key = derive_key(seed, "questions", number)
-        yield document, list(maker.questions(passages(document.sentences, language), key))
+        lines = running_text(document.sentences)
+        counts["lines left out"] += len(document.sentences) - len(lines)
+        yield document, list(maker.questions(passages(lines, language), key))

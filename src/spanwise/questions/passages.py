@@ -13,18 +13,23 @@ _NOTES = re.compile(r"(\s*\[\d{1,3}\])+$")  # marks of footnotes behind the last
 _ENDS = tuple('.!?。"”’)')
 
 
+def running_text(lines: Iterable[str]) -> list[str]:
+    """Leave out lines that end like no sentence (headings, items of a list), and the marks of footnotes at an end.
+
+    A line of more than `LEAST` characters is text, maybe cut by its reader, whatever it ends with.
+    """
+    cleaned = [_NOTES.sub("", " ".join(line.split())) for line in lines]
+    return [line for line in cleaned if line.endswith(_ENDS) or len(line) > LEAST]
+
+
 def passages(lines: Iterable[str], language: str) -> list[str]:
     """Join lines of running text up to `LEAST` characters, and cut what is longer than `MOST` between sentences.
 
-    Lines that end like no sentence (headings, items of a list) are left out. One of more than `LEAST` characters is
-    text, maybe cut by its reader: of it only the end that is no whole sentence is left out.
+    Of a line that ends like no sentence the end that is no whole sentence is left out.
     """
     found: list[str] = []
     held = ""
     for line in lines:
-        line = _NOTES.sub("", " ".join(line.split()))
-        if not line.endswith(_ENDS) and len(line) <= LEAST:
-            continue
         for part in _cut(line, language):
             if held and len(held) + len(part) > MOST:
                 found.append(held)

@@ -76,7 +76,8 @@ def resume_command(
     licence and source of the text where they are known."""
     words = ["pretrain", recipe.name, "--data", str(prepared.train.path), "--valid", str(prepared.valid.path)]
     words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
-    for name, said in (("--licence", origin.licence), ("--source", origin.source)):
+    source = origin.source if origin.source != NOT_STATED or origin.file is None else origin.file  # else named "store"
+    for name, said in (("--licence", origin.licence), ("--source", source)):
         words += [] if said == NOT_STATED else [name, said]
     for path, _, value in difference(find(recipe.name), recipe):
         words += ["--set", f"{path}={json.dumps(value)}"]

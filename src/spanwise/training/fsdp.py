@@ -85,6 +85,15 @@ class ShardedModel(KeptModel):
         set_pieces(optimizer, self.pieces)
         self._modules[-1].set_requires_gradient_sync(not keeps_gradients)
 
+    @property
+    def shares(self) -> str:
+        """How many parameters this process keeps, of how many."""
+        share, whole = (
+            sum(piece.tensor.numel() for piece in self.pieces),
+            sum(piece.shape.numel() for piece in self.pieces),
+        )
+        return f"{share:,} of {whole:,} parameters"
+
     def _piece(self, name: str, kept: nn.Parameter, gathered: nn.Parameter, shape: torch.Size) -> Piece:
         if kept is gathered:
             return Piece(name, kept, shape)

@@ -275,14 +275,15 @@ class _Loop:
 
     def _share_model(self) -> KeptModel:
         """Cut the model among the processes where that is asked for and there are several."""
-        if self.group is None or self.options.sharding == "none":
+        if self.options.sharding == "none":
+            return KeptModel(self.model)
+        if self.group is None:
+            self.log.say("This one process keeps the whole model: training.sharding shares it among several.")
             return KeptModel(self.model)
         from spanwise.training.fsdp import ShardedModel  # with torch.distributed, which one process alone needs not
 
-        whole = sum(parameter.numel() for parameter in self.model.parameters())
         kept = ShardedModel(self.model, self.optimizer, self.group, keeps_gradients=self.options.exact_sums)
-        share = sum(piece.tensor.numel() for piece in kept.pieces)
-        self.log.say(f"Each of {kept.num_parts} processes keeps {share:,} of {whole:,} parameters, with their moments.")
+        self.log.say(f"Each of {kept.num_parts} processes keeps {kept.shares}, with their moments.")
         return kept
 
     def restore(self) -> int | None:
@@ -589,9 +590,8 @@ class _Loop:
 
     def _new_clock(self, used: float = 0.0) -> BudgetClock:
         every = self.options.eval_every
-        in_steps = int(every) if every is not None and every >= 1 else None  # the plan counts those at shares of a run
-        eval_every = 0 if self.evaluate is None else in_steps
-        return BudgetClock(used, eval_every=eval_every, save_every=self.options.save_every)
+        steps = int(every) if every is not None and every >= 1 else None  # the plan counts those at shares of a run
+        return BudgetClock(used, eval_every=0 if self.evaluate is None else steps, save_every=self.options.save_every)
 
     def _count_seconds(self) -> None:
         moment = time.perf_counter()
