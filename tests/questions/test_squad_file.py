@@ -53,7 +53,8 @@ def test_on_a_full_disk_the_old_file_stands_and_nothing_beside_it(english, tmp_p
         def write(self, content):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(DISK, "open_to_write", lambda place: io.BufferedWriter(Full(place, "w")))
+    # `setattr` would leave a method behind
+    monkeypatch.setitem(vars(DISK), "open_to_write", lambda place: io.BufferedWriter(Full(place, "w")))
     made = list(Maker(rules=EnglishRules()).questions(english, 1))
     with (
         pytest.raises((SpanwiseError, OSError), match=r"disk is full|No space"),

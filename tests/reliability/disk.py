@@ -143,6 +143,8 @@ def disk_of(disk: WatchedDisk) -> Iterator[WatchedDisk]:
     """Let the package write through `disk` while the block runs: `DISK` itself, which every function holds already,
     becomes one of its kind."""
     kept = dict(DISK.__dict__)
+    patched = kept.keys() & set(dir(DiskFileSystem))
+    assert not patched, f"a test left {patched} of DISK replaced, which would not be watched"
     DISK.__class__ = type(disk)
     DISK.__dict__.update(vars(disk))
     try:
