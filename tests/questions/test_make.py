@@ -73,7 +73,7 @@ def test_korean_text_gives_korean_questions(korean, tmp_path):
 
 def test_text_without_anything_that_returns_says_so_and_leaves_no_file(tmp_path):
     (tmp_path / "poor.txt").write_text("It rained all day. Nobody went out at all.")
-    with pytest.raises(DataError, match="two of its passages"):
+    with pytest.raises(DataError, match="two of its passages, and 0 lines"):
         make_questions([tmp_path / "poor.txt"], tmp_path / "q.json")
     assert not (tmp_path / "q.json").exists()
 

@@ -117,8 +117,9 @@ def make_questions(
         if not counts["questions"]:
             raise DataError(
                 "No question could be made: no name, number, date or noun of whole sentences of the text stands in two "
-                "of its passages. Give longer documents (a blank line ends one) whose lines end with their "
-                f"sentences, or look at --language ({language})."
+                f"of its passages, and {counted(counts['lines left out'], 'line')} without the end of a sentence "
+                f"{'is' if counts['lines left out'] == 1 else 'are'} left out. Give longer documents (a blank line "
+                f"ends one) whose lines end with their sentences, or look at --language ({language})."
             )
     return MakeReport(
         num_questions=counts["questions"],

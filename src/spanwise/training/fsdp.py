@@ -88,11 +88,8 @@ class ShardedModel(KeptModel):
     @property
     def shares(self) -> str:
         """How many parameters this process keeps, of how many."""
-        share, whole = (
-            sum(piece.tensor.numel() for piece in self.pieces),
-            sum(piece.shape.numel() for piece in self.pieces),
-        )
-        return f"{share:,} of {whole:,} parameters"
+        share = sum(piece.tensor.numel() for piece in self.pieces)
+        return f"{share:,} of {sum(piece.shape.numel() for piece in self.pieces):,} parameters"
 
     def _piece(self, name: str, kept: nn.Parameter, gathered: nn.Parameter, shape: torch.Size) -> Piece:
         if kept is gathered:
