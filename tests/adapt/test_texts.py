@@ -1,7 +1,5 @@
 """The stores of an adaptation: what is trained on, what is measured, and by which vocabulary."""
 
-from dataclasses import replace
-
 import pytest
 
 from spanwise.adapt.texts import (
@@ -62,16 +60,23 @@ def test_what_is_measured_ends_at_the_characters_that_were_asked_for(start, own_
     assert characters_per_token(own, Tokenizer.load(start)) > 1
 
 
-def test_general_text_that_is_the_own_text_is_refused(own_text, tiny_text, tmp_path):
+def test_general_text_that_is_mostly_the_own_text_is_refused(own_text, tiny_text, tmp_path):
     """By what it says, so a copy is refused too; other files to measure on tell of other text."""
-    copy = tmp_path / "copy.txt"
-    copy.write_text(own_text.read_text())
+    documents = own_text.read_text().split("\n\n")
+    others = [f"The harbour has {n} ships and a light." for n in range(len(documents))]
     own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
-    same = SourceText(name="the general text of --replay", texts=[copy], corpus=CorpusOptions())
-    with pytest.raises(ConfigError, match="--replay is your text itself"):
-        refuse_same(own, split_text(GENERAL, same))
-    refuse_same(own, split_text(GENERAL, replace(same, held_out=[tiny_text])))
-    refuse_same(own, split_text(GENERAL, replace(same, texts=[tiny_text])))
+
+    def general(texts, **others):
+        return split_text(GENERAL, SourceText(name="other text", texts=texts, corpus=CorpusOptions(), **others))
+
+    for name, found in (("copy", documents), ("more", [*documents, others[0]])):
+        (tmp_path / f"{name}.txt").write_text("\n\n".join(found))
+        with pytest.raises(ConfigError, match=r"of other text that would be measured are your own"):
+            refuse_same(own, general([tmp_path / f"{name}.txt"]))
+    refuse_same(own, general([own_text], held_out=[tiny_text]))
+    refuse_same(own, general([tiny_text]))
+    (tmp_path / "wide.txt").write_text("\n\n".join([*documents, *others, *(f"{one} It is old." for one in others)]))
+    refuse_same(own, general([tmp_path / "wide.txt"]))
 
 
 def test_general_text_that_is_too_small_is_named(tmp_path):

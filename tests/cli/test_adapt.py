@@ -21,6 +21,7 @@ SMALL = ["--set", "batch.tokens_per_step=256", "--set", "batch.max_tokens=256", 
         (["spanwise-mini", "TEXT", "--objective", "pictures"], 2, "objective"),
         (["spanwise-mini", "SMALL"], 3, "too small"),
         (["spanwise-mini", "TEXT", "--replay", "SMALL"], 3, "too small"),
+        (["spanwise-mini", "TEXT", "--replay", "TEXT"], 2, "Name other text"),
         (["spanwise-mini", "TEXT", "--steps", "9", "--set", "training.learning_rat=1"], 2, "learning_rate"),
     ],
 )

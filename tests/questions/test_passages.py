@@ -16,6 +16,11 @@ def test_headings_go_and_short_lines_join():
     assert not any("History" in passage or "References" in passage for passage in found)
 
 
+def test_a_line_ends_with_a_sentence_in_the_marks_of_other_scripts_too():
+    lines = ["He left…", "他来了！", "Is it done？", "“He left.”", "'He left.'", "«He left.»", "「네.」", "『네.』"]
+    assert running_text([*lines, "Sources:", "a list,"]) == lines
+
+
 def test_a_chapter_is_cut_between_sentences():
     found = passages([SENTENCE * 200], "en")
     assert len(found) > 3

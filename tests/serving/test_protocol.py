@@ -28,7 +28,7 @@ def full(*size: int) -> None:
 @pytest.fixture
 def busy(running, monkeypatch) -> Running:
     """A server without room."""
-    monkeypatch.setattr(running.app._batcher, "check_room", full)
+    monkeypatch.setitem(vars(running.app._batcher), "check_room", full)  # `setattr` would leave a method behind
     return running
 
 

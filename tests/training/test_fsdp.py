@@ -87,7 +87,7 @@ def test_one_process_alone_is_told_that_it_keeps_the_whole_model(tmp_path, monke
     told: list[str] = []
     monkeypatch.setattr(RunLog, "say", lambda self, words: told.append(words))
     run(tmp_path / "one", None, sharding="fsdp2", max_steps=2)
-    assert any("This one process keeps the whole model" in words for words in told)
+    assert any("training.sharding does nothing in one process" in words for words in told)
 
 
 def test_one_process_goes_on_from_what_two_had_saved(by_two, alone, tmp_path):

@@ -36,8 +36,8 @@ RULES: dict[Language, Callable[[], Rules]] = {"en": EnglishRules, "ko": KoreanRu
 
 @dataclass(frozen=True, kw_only=True)
 class MakeReport:
-    """What was made. `num_left_out` lines ended like no sentence; `num_refused` passages shared eight words in a row
-    with a file of `not_from`."""
+    """What was made. `num_left_out` lines that were read ended like no sentence; `num_refused` passages shared eight
+    words in a row with a file of `not_from`."""
 
     num_questions: int
     num_impossible: int

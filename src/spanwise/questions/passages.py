@@ -10,7 +10,7 @@ from spanwise.text.sentences import split_sentences
 LEAST, MOST = 240, 1200
 """Characters of a passage. SQuAD's paragraphs have 500 or more; a line of text may have 20, or ten thousand."""
 _NOTES = re.compile(r"(\s*\[\d{1,3}\])+$")  # marks of footnotes behind the last sentence
-_ENDS = tuple('.!?。"”’)')
+_ENDS = tuple(".!?…。！？\"”'’»」』)")
 
 
 def running_text(lines: Iterable[str]) -> list[str]:

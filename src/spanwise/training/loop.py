@@ -278,7 +278,7 @@ class _Loop:
         if self.options.sharding == "none":
             return KeptModel(self.model)
         if self.group is None:
-            self.log.say("This one process keeps the whole model: training.sharding shares it among several.")
+            self.log.say("training.sharding does nothing in one process: it keeps the whole model.")
             return KeptModel(self.model)
         from spanwise.training.fsdp import ShardedModel  # with torch.distributed, which one process alone needs not
 
