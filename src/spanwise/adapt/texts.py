@@ -107,8 +107,8 @@ def refuse_same(own: SplitText, general: SplitText) -> None:
     num_own = len(measured & own.split.digests)
     if general.source.held_out is None and 2 * num_own > len(measured):
         raise ConfigError(
-            f"{num_own} of {len(measured)} documents (or parts) of {general.source.name} that would be measured are your "
-            "own, so they would not tell what is lost on other text. Name other text as general text."
+            f"{num_own} of {len(measured)} documents (or parts) of {general.source.name} that would be measured are "
+            "your own, so they would not tell what is lost on other text. Name other text as general text."
         )
 
 
