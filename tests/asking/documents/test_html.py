@@ -41,3 +41,5 @@ def test_preformatted_text_keeps_its_lines_and_their_numbers(tmp_path):
     assert lines_of(tmp_path, page) == [("one two", 1), ("three", 4), ("four", 6), ("five six", 7)]
     assert [one.text for one in html_blocks("<pre>a\nb</pre>c")] == ["a", "b", "", "c", ""]
     assert [one.text for one in html_blocks("<head><title>T</title><pre>a\nb</pre>")] == ["a", "b", ""]
+    assert [one.text for one in html_blocks("<template><pre>x</template>a\nb")] == ["a b", ""]
+    assert [one.text for one in html_blocks("<pre>a<template></pre></template>b\nc</pre>")] == ["a", "", "b", "c", ""]
