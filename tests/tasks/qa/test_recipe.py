@@ -10,7 +10,7 @@ def test_files_are_taught_by_the_encoders_size():
     for name in ("squad", "mrqa", "korquad"):
         recipe = RECIPES[name]()
         assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.hidden_dropout) == ("auto",) * 3
-        assert (recipe.training.warmup_steps, recipe.batch_size) == (0.1, 32)
+        assert (recipe.training.warmup_steps, recipe.batch_size) == (0.1, 16)
 
 
 def test_the_papers_recipe_is_the_papers():
