@@ -21,8 +21,7 @@ def question_answering() -> FinetuningRecipe:
 
 
 def _usual(task: QuestionAnswering) -> FinetuningRecipe:
-    # the least number of steps reads few questions twice as often with 32 each, and they are learned by heart
-    # (records/teaching-defaults)
+    # with 32 per step the rule reads few questions so often that they are learned by heart (records/teaching-defaults)
     return usual_recipe(task, batch_size=16)
 
 
