@@ -13,7 +13,7 @@ def test_every_column_has_a_score_with_its_error_and_a_gain_over_each_control(to
     with open_bundle() as bundle:
         data = subset(read_questions(bundle.own_questions), 8)
 
-    asked = ask({"init": loaded, "trained": loaded, "control": control}, data, "en", seconds=5)
+    asked = ask({"init": loaded, "trained": loaded, "control": control}, data, "en", num_questions=8)
 
     assert [measure.key for measure in asked.measures] == ["exact", "f1"] and asked.num_questions == 8
     for measure in asked.measures:

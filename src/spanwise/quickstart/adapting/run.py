@@ -20,7 +20,8 @@ from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart import learning
-from spanwise.quickstart.adapting.asking import Asked, ask, own_answer, with_random_weights
+from spanwise.quickstart.adapting.asking import MARGIN, Asked, ask, own_answer, with_random_weights
+from spanwise.quickstart.adapting.division import Needs, try_needs
 from spanwise.quickstart.adapting.measured import Ruler, filled_before_and_after, make_ruler, three_columns, whole_spans
 from spanwise.quickstart.adapting.record import AdaptationFacts, AdaptedRecord, QuestionFacts, TwoAnswers
 from spanwise.quickstart.adapting.texts import (
@@ -31,7 +32,7 @@ from spanwise.quickstart.adapting.texts import (
     own_text,
     seconds_per_character,
 )
-from spanwise.quickstart.clock import share_of
+from spanwise.quickstart.clock import LEAST_SECONDS, share_of
 from spanwise.quickstart.commands import commands_after_adapting, resume_adaptation
 from spanwise.quickstart.job import Done, Job, machine_facts
 from spanwise.quickstart.questions import paragraphs_of
@@ -47,7 +48,6 @@ from spanwise.weights import SHIPPED_FOR
 ADAPTATION_FOLDER = "adaptation"
 GENERAL_BOUND = 0.05  # of the general loss: a text of another domain is learned at some cost, which the page says
 PASSES = 3  # over all text before the first step: to divide it, to take what is kept out, and to encode the rest
-SHARES = {"adapt": 0.83, "measure": 0.06, "ask": 0.11}  # of the time that is left once the text is read
 SMALL_STEPS = ("batch.tokens_per_step=2048", "batch.max_tokens=2048")  # so that a slow machine makes steps enough
 CALLED = {"init": "start", "trained": "adapted"}
 
@@ -65,13 +65,17 @@ class Adapting(Job):
         assert start.tokenizer_folder is not None  # weights that ship have one
         tokenizer = Tokenizer.load(start.tokenizer_folder)
         text = self.read(texts, options, tokenizer)
-        result = self.adapt(name, text, tokenizer)
+        with self.clock.stage("adapt"):
+            needs = try_needs(start, text.record.num_valid_tokens, read_questions(self.bundle.own_questions))
+        later = needs.seconds(self.clock.left)
+        result = self.adapt(name, text, tokenizer, sum(later.values()))
         ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
         columns = three_columns(ruler, start, result.final)
-        measured, measures, filled = self.measure(columns, ruler)
-        asked = self.ask(start, result.final, text, question)
+        seconds = share_of(self.clock.left, later, "measure")
+        measured, measures, filled = self.measure(columns, ruler, seconds)
+        asked = self.ask(start, result.final, text, question, needs)
         record = AdaptedRecord(
-            text=replace(text.record, num_valid_tokens=ruler.prepared.valid.num_tokens),
+            text=text.record,
             adaptation=facts_of(result.record),
             num_hidden=measured.num_hidden,
             measures=measures,
@@ -113,17 +117,17 @@ class Adapting(Job):
         )
         for note in record.notes:
             self.terminal.say(note)
-        return text
+        return replace(text, record=replace(record, num_valid_tokens=report.num_tokens))
 
-    def adapt(self, name: str, text: AdaptedText, tokenizer: Tokenizer) -> AdaptationResult:
-        """Go on with the shipped model on the text, and some general text beside it."""
+    def adapt(self, name: str, text: AdaptedText, tokenizer: Tokenizer, later: float) -> AdaptationResult:
+        """Go on with the shipped model on the text, and some general text beside it, with `later` seconds to spare."""
         general = self.folder / "text" / "general.txt"
         with self.clock.stage("adapt"):
             characters = general_text(self.bundle, self.clock.budget, general, text.options)
             characters += text.record.num_characters
             # General text is long enough to time; what is kept out of a short text tells of fixed costs alone.
             preparing = PASSES * characters * seconds_per_character(general, text.options, tokenizer)
-        seconds = round(share_of(self.clock.left - preparing, SHARES, "adapt"))
+        seconds = round(max(LEAST_SECONDS, self.clock.left - preparing - later))
         self.terminal.heading(2, f"Adapt {name} to it", seconds)
         out = self.folder / ADAPTATION_FOLDER
 
@@ -152,10 +156,9 @@ class Adapting(Job):
         return result
 
     def measure(
-        self, columns: learning.Columns, ruler: Ruler
+        self, columns: learning.Columns, ruler: Ruler, seconds: float
     ) -> tuple[learning.Measured, list[Measure], list[FilledRecord]]:
         """Measure the start, the adapted model and their controls on what was kept out, and fill gaps in it."""
-        seconds = share_of(self.clock.left, SHARES, "measure", done=["adapt"])
         self.terminal.heading(3, "Hidden words of text that it never saw, before and after", seconds)
         with self.clock.stage("measure"):
             measured = learning.measure_columns(columns, ruler.recipe, ruler.prepared, seconds)
@@ -166,11 +169,12 @@ class Adapting(Job):
             self.terminal.filled(filled[0])
         return measured, measures, filled
 
-    def ask(self, start: Checkpoint, adapted: Path, text: AdaptedText, question: str | None) -> Asked:
+    def ask(self, start: Checkpoint, adapted: Path, text: AdaptedText, question: str | None, needs: Needs) -> Asked:
         """Ask what is known to have an answer, before and after, and a person's own question."""
-        seconds = share_of(self.clock.left, SHARES, "ask", done=["adapt", "measure"])
+        seconds = max(LEAST_SECONDS, self.clock.left)
+        num_questions = int(seconds / MARGIN / needs.per_question)
         about = "passages of the text that it never saw" if text.record.source == "bundled" else "the bundled passages"
-        self.terminal.heading(4, f"Questions about {about}, before and after", seconds)
+        self.terminal.heading(4, f"Questions about {about}, before and after", min(seconds, needs.ask))
         with self.clock.stage("ask"):
             before = load_task_model(start.folder, "qa")
             models = {
@@ -178,7 +182,7 @@ class Adapting(Job):
                 "trained": load_task_model(adapted, "qa"),
                 "control": with_random_weights(before, start),
             }
-            asked = ask(models, read_questions(self.bundle.own_questions), self.bundle.language, seconds)
+            asked = ask(models, read_questions(self.bundle.own_questions), self.bundle.language, num_questions)
             own: TwoAnswers | None = None
             if question is not None:
                 own = own_answer(question, paragraphs(text), models["init"], models["trained"])
