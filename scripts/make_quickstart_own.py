@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Rebuild the texts of another domain that the quickstart adapts to (own-*.xz in src/spanwise/quickstart/corpus).
 
-    python scripts/make_quickstart_own.py en --novels books.txt.xz --not-from wiki*.xz --out DIR
+    python scripts/make_quickstart_own.py en --novels books.txt.xz --not-from wiki*.xz coref*.conll --out DIR
     python scripts/make_quickstart_own.py ko --train train.tsv.xz --valid dev.tsv.xz --not-from kowiki*.xz --out DIR
 
 English: the chapters of *The Adventures of Sherlock Holmes* in a file of novels, a chapter between blank lines. Two of
 the twelve stories are kept out, the others are learned from. Korean: the HellaSwag part of KoBEST; a passage is a
 context and its right ending, and the development file is what is kept out. Questions are those of
-`quickstart_own_LANGUAGE.tsv` beside this file, written by hand on what is kept out. `--not-from` are the texts that the
-weights that ship learned from: paragraphs that share eight words in a row with them are left out, and so are those to
+`quickstart_own_LANGUAGE.tsv` beside this file, written by hand on what is kept out. `--not-from` are the files
+that the weights that ship learned from, text or labels of any task: paragraphs that share eight words in a row with them are left out, and so are those to
 learn from that share eight words with what is kept out. Nothing is random.
 """
 
@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from count_leaks import paragraphs_of
 from make_quickstart_corpus import read_text, write_xz
 
 from spanwise.text.word_runs import WordRuns
@@ -80,10 +81,10 @@ def plain(text: str) -> str:
 
 
 def shared_runs(documents: Documents, files: Sequence[Path]) -> WordRuns:
-    """Return the runs of eight words that the documents share with files of text; the files may be large."""
+    """Return the runs of eight words that the documents share with files of text or labels; they may be large."""
     runs, shared = WordRuns(paragraph for document in documents for paragraph in document), WordRuns()
     for file in files:
-        for paragraph in read_text(file).splitlines():
+        for paragraph in paragraphs_of(file):
             for run in runs.shared(paragraph):
                 shared.add(run)
     return shared

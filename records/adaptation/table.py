@@ -9,12 +9,13 @@ arms learn the same labels with the same numbers of steps and rates:
 |---|---|---|
 | finetune | | `spanwise finetune` |
 | adapt | `spanwise adapt` | `spanwise finetune` |
-| examples | | the loop of the examples of transformers |
-| run_mlm | 15 % masked tokens, as run_mlm.py of transformers does | the loop of the examples of transformers |
+| examples | | a loop like that of transformers' examples |
+| run_mlm | 15 % masked tokens, as run_mlm.py of transformers does | a loop like that of transformers' examples |
 
 Both ways to go on have the same minutes, and no text of a test article. A rate is chosen out of three by the mean dev
 score of the first three seeds; every seed draws other labels, another head and another order. A cell is one fine-tuned
-model, kept as OUT/cells/TASK/ARM/LABELS/rate-R-seed-S.json once it is scored.
+model, kept as OUT/cells/TASK/ARM/LABELS/rate-R-seed-S.json once it is scored. More seeds, or numbers of labels, may be
+asked for in an OUT that is there: what is measured already counts.
 """
 
 from __future__ import annotations
@@ -300,10 +301,16 @@ def keep_results(settings: Settings, out: Path) -> None:
 
 
 def keep_settings(settings: Settings, out: Path) -> None:
-    """Refuse to go on with other settings than a table was begun with."""
+    """Refuse to go on with other settings than a table was begun with; seeds and numbers of labels may be added."""
     path, record = out / "settings.json", json.loads(json.dumps(asdict(settings)))
-    if path.exists() and json.loads(path.read_text()) != record:
-        raise SystemExit(f"{path} says that this table was begun otherwise: {path.read_text()}Give another OUT.")
+    if path.exists():
+        begun = json.loads(path.read_text())
+        kept, given = (dict(zip(one["labels"], one["steps"], strict=True)) for one in (begun, record))
+        same = all(begun[name] == record[name] for name in ("start", "language", "minutes"))
+        if not same or any(kept.get(labels, steps) != steps for labels, steps in given.items()):
+            raise SystemExit(f"{path} says that this table was begun otherwise: {path.read_text()}Give another OUT.")
+        kept |= given
+        record |= {"seeds": max(begun["seeds"], record["seeds"]), "labels": list(kept), "steps": list(kept.values())}
     out.mkdir(parents=True, exist_ok=True)
     write_text_atomic(path, json.dumps(record, indent=1) + "\n")
 

@@ -117,8 +117,22 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
     assert len(rows) == 3 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
     for kind in ("questions-run_mlm", "tagging-run_mlm", "questions-adapt/final"):
         assert read_folder(tmp_path / "out" / "models" / kind).config.hidden_size == 32
-    with pytest.raises(SystemExit, match="begun otherwise"):
-        table.main([*call, "--seeds", "3"])
+
+
+def test_seeds_and_labels_may_be_added_and_nothing_else_changed(table, tmp_path):
+    def call(*added):
+        """The named options of the last one count."""
+        table.main(["start", "data", str(tmp_path), "--table", *SMALL, *added])
+        return json.loads((tmp_path / "settings.json").read_text())
+
+    begun = call()
+    assert call("--seeds", "7")["seeds"] == 7 and call()["seeds"] == 7  # a later call may ask for fewer
+    grown = call("--labels", "3", "0", "--steps", "9", "2")
+    assert grown["labels"] == [*begun["labels"], 3, 0] and grown["steps"] == [*begun["steps"], 9, 2]
+    for change in (["--labels", "3", "--steps", "8"], ["--minutes", "9"], ["--language", "ko"]):
+        with pytest.raises(SystemExit, match="begun otherwise"):
+            call(*change)
+    assert json.loads((tmp_path / "settings.json").read_text()) == grown
 
 
 def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(table, data, tmp_path):

@@ -7,6 +7,9 @@ from scripts.count_leaks import leaks_of, main
 
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.tasks.qa.forbidden import paragraph_runs
+from spanwise.tasks.qa.reader import read_questions
+from spanwise.text.corpus import CorpusOptions, read_documents
+from spanwise.text.word_runs import WordRuns
 
 COPIED = "The old mill by the river was sold to a family of bakers."
 OWN = "Nine grey geese walked over the frozen lake at dawn."
@@ -62,12 +65,15 @@ def test_longer_runs_find_longer_copies_alone(files):
     assert leaks_of(mixed, paragraph_runs([test_set], length=14)).shared == ()
 
 
-# what eight words find in the bundled questions beside copies: names, and a phrase of every census and of every war
+# What eight words find beside copies: names, a song, and phrases of every census, war and century.
 NAMES = {
     "the us department of housing and urban development",
     "the church of jesus christ of latter day",
     "and the average family size was 3 21",
     "ended with the signing of the treaty of",
+    "by the national aeronautics and space administration nasa",
+    "rock and roll part 2 by gary glitter",
+    "at the end of the 19th century which",
 }
 
 
@@ -94,17 +100,42 @@ def test_no_other_question_file_that_may_be_learned_from_is_on_a_paragraph_of_sq
         assert set(leaks_of(path, phrases).shared) <= NAMES, path
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tagging/wikiann_en/train.txt.xz",
-        "tagging/wnut17/wnut17train.conll.xz",
-        "tagging/ud_en_ewt/train.conllu.xz",
-        "coref/ontogum/train.conll.xz",
-        "coref/litbank/train.conll.xz",
-    ],
+LABELS = (  # that the English readers of names and coreference learned from
+    "tagging/wikiann_en/train.txt.xz",
+    "tagging/wnut17/wnut17train.conll.xz",
+    "tagging/ud_en_ewt/train.conllu.xz",
+    "coref/ontogum/train.conll.xz",
+    "coref/litbank/train.conll.xz",
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LABELS)
 def test_no_file_that_names_or_coreference_are_learned_from_is_on_a_paragraph_of_squad(data_folder, name):
-    leaks = leaks_of(data_folder / name, paragraph_runs([data_folder / "qa/squad/dev-v1.1.json.xz"], length=13))
+    test_set = [data_folder / TEST_SETS["en"]]
+    leaks = leaks_of(data_folder / name, paragraph_runs(test_set, length=13))
     assert leaks.num_paragraphs > 3_000 and leaks.shared == ()
+    assert set(leaks_of(data_folder / name, paragraph_runs(test_set)).shared) <= NAMES
+
+
+LEARNED = {
+    "en": ("qa/qamr/qamr_wiki.json.xz", "qa/squadshifts/new_wiki_v1.0.json.xz", *LABELS, "text/en/wiki-[sbe]*.xz"),
+    "ko": ("text/ko/kowiki-base-0*.xz",),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LEARNED)
+def test_the_quickstart_adapts_to_text_that_no_training_of_the_weights_saw(data_folder, language):
+    with open_bundle(language) as bundle:
+        own = [
+            sentence
+            for file in (bundle.own_train, bundle.own_valid)
+            for document in read_documents([file], CorpusOptions(lines="sentences", language=language))
+            for sentence in document.sentences
+        ]
+        runs = WordRuns([*own, *read_questions(bundle.own_questions).contexts])
+    files = [file for name in LEARNED[language] for file in sorted(data_folder.glob(name))]
+    assert len(files) >= len(LEARNED[language]) and len(runs) > 10_000
+    for file in files:
+        assert leaks_of(file, runs).shared == (), file
