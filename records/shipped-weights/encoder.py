@@ -1,7 +1,8 @@
-"""What the English encoder that ships is worth before any task is taught: encoder.py DATA OUT; call it again to go on.
+"""What an English encoder is worth before any task is taught: encoder.py DATA OUT [MODEL [PROBE...]]; again to go on.
 
-Accuracy of pairs of BLiMP, of pairs of spans, and F1 of chunks taught from 100 sentences (five draws), by the probes
-that measured nano. DATA holds text/en/wiki-valid, tagging/conll2000, coref/ontogum and probes/blimp.
+Accuracy of pairs of BLiMP, of pairs of spans, F1 of chunks taught from 100 sentences (five draws), and of coreference
+after ten epochs of OntoGUM, by the probes that measured nano. MODEL is a folder, or a name that ships (spanwise-mini);
+without PROBE all four are measured. DATA holds text/en/wiki-valid, tagging/conll2000, coref/ontogum and probes/blimp.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
+from spanwise.interop.huggingface import read_folder
 from spanwise.recipes import find
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
@@ -21,24 +23,26 @@ from spanwise.studies.probes import find_probe
 from spanwise.studies.probes.base import Context, Material, find_files
 from spanwise.studies.probes.tagged import Chunks
 from spanwise.text.tokenizers import Tokenizer
-from spanwise.weights import shipped_folder
 
 PROBES = {
     "minimal-pairs": find_probe("minimal-pairs"),
     "span-pairs": find_probe("span-pairs"),
     "chunks": Chunks(sizes=(100,)),
+    "coreference": find_probe("coreference"),
 }
 DRAWS = {"chunks": 5}
 
 
 def main() -> None:
     data, out = Path(sys.argv[1]), Path(sys.argv[2])
+    name, *wanted = sys.argv[3:] or ["spanwise-mini"]
     out.mkdir(parents=True, exist_ok=True)
-    model = shipped_folder("spanwise-mini")
+    model = read_folder(name).folder
     if not (out / "valid").exists():
         prepare(data / "text/en/wiki-valid.txt.xz", Tokenizer.load(model), out / "valid")
     valid, recipe = TokenStore.open(out / "valid"), find("spanbert-mini")
-    for name, probe in PROBES.items():
+    for name in wanted or PROBES:
+        probe = PROBES[name]
         found: dict[str, list[float]] = {}
         for seed in range(DRAWS.get(name, 1)):
             kept = out / f"{name}-{seed}.json"

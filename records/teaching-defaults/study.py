@@ -1,11 +1,14 @@
 """Teach small encoders at several rates, with and without dropout, for few and for more steps: which values work?
 
-    python study.py DATA OUT [MINUTES]     called again it goes on; MINUTES (25): no cell begins later than that
+    python study.py DATA OUT [MINUTES [ENCODER]]     called again it goes on
 
-DATA holds the files that FILES names; the questions to score on are bundled. Each cell is one
-`spanwise.finetune` with these values given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
-after each. The second stage compares what `finetune` takes unasked with what it took before there was a rule: the
-recipes of the papers. The third asks for dropout and twice the epochs, at the rate that was best in the first.
+MINUTES (25): no cell begins later than that. ENCODER: only cells of this one; `batches` and `heads` ask those of
+question-batches.json and coreference-heads.json in place of them, and write these files in OUT.
+
+DATA holds the files that FILES names; the questions to score on are bundled. Each cell is one `spanwise.finetune` with
+these values given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written after each. The second
+stage compares what `finetune` takes unasked with what it took before there was a rule: the recipes of the papers. The
+third asks for dropout and twice the epochs, at the rate that was best in the first.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from spanwise.tasks.files.text import read_lines
 
 # nano, nano-ko and night shipped when their cells were run (commit be24e88, src/spanwise/weights); result.json beside
 # this file keeps those cells, and they are not asked again
-ENCODERS = {"mini": "spanwise-mini"}
+ENCODERS = {"mini": "spanwise-mini", "korean": "spanwise-nano-ko"}
 CORPUS = Path(str(files("spanwise.quickstart"))) / "corpus"
 PAPERS = {
     "tagging": "bert",
@@ -44,6 +47,7 @@ FILES = {  # of a task by name: which task, training and development file, score
     "sst-2": ("classification", "glue/SST-2/train.tsv.xz", "glue/SST-2/dev.tsv", "accuracy", 800),
     "nsmc": ("classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", 800),
     "questions": ("qa", "qa/qamr/qamr_wiki.json.xz", CORPUS / "qa-dev.json.xz", "f1", 500),
+    "korean-questions": ("qa", CORPUS / "ko/qa-train.json.xz", CORPUS / "ko/own-questions.json.xz", "f1", 158),
     "coreference": ("coref", "coref/ontogum/train.conll.xz", "coref/ontogum/dev.conll.xz", "conll_f1", 20),
     "relations": ("relation", "re/tacred_format/train.json.xz", "re/tacred_format/dev.json.xz", "f1", 900),
     "choices": ("multiple-choice", "mc/codah/fold0_train.tsv.xz", "mc/codah/fold0_dev.tsv", "accuracy", 500),
@@ -51,12 +55,14 @@ FILES = {  # of a task by name: which task, training and development file, score
 
 # what is learned, and from how many examples; what is cheap to ask first
 ASKED = (
-    ("chunks", 100),
-    ("sst-2", 1_000),
-    ("relations", 1_000),
-    ("choices", 1_000),
-    ("coreference", 20),
-    ("questions", 1_000),
+    ("mini", "chunks", 100),
+    ("mini", "sst-2", 1_000),
+    ("mini", "relations", 1_000),
+    ("mini", "choices", 1_000),
+    ("mini", "coreference", 20),
+    ("mini", "questions", 1_000),
+    ("korean", "klue-ner", 3_499),
+    ("korean", "korean-questions", 1_000),
 )
 RATES = (7e-5, 2e-4, 5e-4, 1e-3, 2e-3)
 BATCH_SIZE, LEAST_STEPS, EPOCHS = 16, 200, 5
@@ -74,18 +80,20 @@ class Cell:
     epochs: int = 0
     dropout: float = 0.0
     seed: int = 0
-    recipe: str | None = None  # "usual" or "paper": all values as it has them, in place of the four above
+    recipe: str | None = None  # "usual", "paper" or a name: all values as it has them, in place of the four above
+    changes: tuple[str, ...] = ()  # of the recipe
 
     @property
     def name(self) -> str:
         values = self.recipe or f"{self.rate:.0e}-{self.epochs}-{self.dropout}-{self.seed}"
+        values = "-".join([values, *self.changes])
         return f"{self.encoder}-{self.data}-{self.size}-{values}"
 
     @property
     def values(self) -> list[str]:
         """What is changed in the task's first recipe, or in the one that is named."""
         if self.recipe:
-            return []
+            return list(self.changes)
         return [
             f"training.learning_rate={self.rate}", f"training.num_epochs={self.epochs}", f"training.seed={self.seed}",
             f"hidden_dropout={self.dropout}", f"batch_size={batch_size(self.data)}",
@@ -106,16 +114,36 @@ def usual(encoder: str, data: str, size: int, rate: float) -> Cell:
 
 def first_stage() -> list[Cell]:
     """The rates."""
-    return [usual("mini", data, size, rate) for data, size in ASKED for rate in RATES[1:4]]
+    return [usual(*asked, rate) for asked in ASKED for rate in RATES[1:4]]
 
 
 def second_stage() -> list[Cell]:
     """What is taken unasked, and what was."""
     return [
-        Cell(encoder="mini", data=data, size=size, recipe=recipe)
-        for data, size in ASKED
+        Cell(encoder=encoder, data=data, size=size, recipe=recipe)
+        for encoder, data, size in ASKED
         for recipe in ("usual", "paper")
     ]
+
+
+def batches() -> list[Cell]:
+    """Questions in batches of 16 and 32, paired over seeds, and with dropout; more of them by one seed."""
+    seeds = ((size, seed) for size, number in ((1_000, 5), (3_000, 1)) for seed in range(number))
+    changes = [(size, (f"batch_size={number}", f"training.seed={seed}")) for size, seed in seeds for number in (16, 32)]
+    changes.append((1_000, ("batch_size=32", "training.seed=0", "hidden_dropout=0.1")))
+    return [
+        Cell(encoder="mini", data="questions", size=size, recipe="usual", changes=change) for size, change in changes
+    ]
+
+
+def heads() -> list[Cell]:
+    """The paper's coreference head, and what of it is changed to come near that of `small`, one after the other."""
+    steps = ("task.depth=1 task.ffn_size=256", "task.keep_gold=true", "training.head_learning_rate=5e-4")
+    changes = [tuple(" ".join(steps[:number]).split()) for number in range(len(steps) + 1)]
+    return [Cell(encoder="mini", data="coreference", size=20, recipe="documents", changes=change) for change in changes]
+
+
+ALONE = {"batches": (batches, "question-batches.json"), "heads": (heads, "coreference-heads.json")}
 
 
 def third_stage(best: list[Cell]) -> list[Cell]:
@@ -173,7 +201,7 @@ def run(cell: Cell, source: Path, out: Path) -> dict:
         train=cut(cell.data, "train", source / train, cell.size, out / "data"),
         dev=cut(cell.data, "dev", source / dev, num_asked, out / "data"),
         out=folder,
-        recipe=PAPERS[task] if cell.recipe == "paper" else None,
+        recipe=PAPERS[task] if cell.recipe == "paper" else None if cell.recipe == "usual" else cell.recipe,
         overrides=values,
         resume=True,
         log=RunLog(folder),
@@ -184,6 +212,7 @@ def run(cell: Cell, source: Path, out: Path) -> dict:
         "rate": taken.training.learning_rate,
         "epochs": taken.training.num_epochs,
         "dropout": taken.hidden_dropout or 0.0,  # None: the encoder's own, which is 0 in all
+        "seed": taken.training.seed,
         "score": numbers_of(result.scores)[score],
         "steps": result.training.steps,
         "loss": sum(result.training.losses.values()),
@@ -226,25 +255,39 @@ def encoder(name: str, out: Path) -> Path:
 
 
 def kept(out: Path) -> list[dict]:
-    """The records of all cells that were asked, in any call, and of encoders that no longer ship."""
-    earlier = json.loads((Path(__file__).parent / "result.json").read_text())
-    asked = [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*.json"))]
-    return [*(cell for cell in earlier if cell["encoder"] not in ENCODERS), *asked]
+    """The records of all cells of the stages that were asked, in any call, and of those that were not asked here."""
+    cells = json.loads((Path(__file__).parent / "result.json").read_text())
+    cells += [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*.json"))]
+    parts = ("encoder", "data", "size", "recipe", "seed", "epochs", "rate", "dropout")
+    found = {
+        tuple(cell[part] for part in (parts[:4] if cell["recipe"] else parts)): cell
+        for cell in cells
+        if not cell.get("changes")
+    }
+    return list(found.values())
 
 
-def main(source: Path, out: Path, minutes: float) -> None:
+def main(source: Path, out: Path, minutes: float = 25, only: str | None = None) -> None:
     (out / "cells").mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
     def ask(cells: list[Cell]) -> None:
         for cell in cells:
-            if time.monotonic() - began < 60 * minutes:
+            if only in (None, cell.encoder, *ALONE) and time.monotonic() - began < 60 * minutes:
                 record = run(cell, source, out)
                 print(f"{cell.name}: {record['score']:.1f} in {record['seconds']:.0f} s", flush=True)
             found = kept(out)
             write_text_atomic(out / "result.json", json.dumps(found, indent=1) + "\n")
             write_text_atomic(out / "table.md", table(found))
 
+    if only in ALONE:
+        make, file = ALONE[only]
+        cells = make()
+        ask(cells)
+        asked = [out / "cells" / f"{cell.name}.json" for cell in cells]
+        found = [json.loads(path.read_text()) for path in asked if path.exists()]
+        write_text_atomic(out / file, json.dumps(found, indent=1) + "\n")
+        return
     first = first_stage()
     ask(first)
     ask(second_stage())
@@ -259,4 +302,4 @@ def main(source: Path, out: Path, minutes: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), float((sys.argv[3:] or ["25"])[0]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:4]), *sys.argv[4:])
