@@ -7,9 +7,9 @@
 English: the chapters of *The Adventures of Sherlock Holmes* in a file of novels, a chapter between blank lines. Two of
 the twelve stories are kept out, the others are learned from. Korean: the HellaSwag part of KoBEST; a passage is a
 context and its right ending, and the development file is what is kept out. Questions are those of
-`quickstart_own_LANGUAGE.tsv` beside this file, written by hand on what is kept out. `--not-from` are the files
-that the weights that ship learned from, text or labels of any task: paragraphs that share eight words in a row with them are left out, and so are those to
-learn from that share eight words with what is kept out. Nothing is random.
+`quickstart_own_LANGUAGE.tsv` beside this file, written by hand on what is kept out. `--not-from` are the files that
+the weights that ship learned from, text or labels of any task: paragraphs that share eight words in a row with them are
+left out, and so are those to learn from that share eight words with what is kept out. Nothing is random.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from count_leaks import paragraphs_of
 from make_quickstart_corpus import read_text, write_xz
 
-from spanwise.text.word_runs import WordRuns
+from spanwise.text.word_runs import RUN_WORDS, WordRuns, words
 
 FIRST_CHAPTER = "To Sherlock Holmes she is always THE woman."
 NUM_CHAPTERS = 16
@@ -90,9 +90,21 @@ def shared_runs(documents: Documents, files: Sequence[Path]) -> WordRuns:
     return shared
 
 
-def without(documents: Documents, runs: WordRuns) -> Documents:
-    """Return the documents without the paragraphs that have one of the runs."""
-    kept = ([paragraph for paragraph in document if not runs.shares(paragraph)] for document in documents)
+def without(documents: Documents, runs: WordRuns, *, short_ones: bool = False) -> Documents:
+    """Return the documents without the paragraphs that have one of the runs.
+
+    With `short_ones` also without those between that are too short to have a run: with their neighbours, they may be
+    known.
+    """
+    kept, left_out = [], False
+    for document in documents:
+        learned = []
+        for paragraph in document:
+            if not short_ones or len(words(paragraph)) >= RUN_WORDS:
+                left_out = runs.shares(paragraph)
+            if not left_out:
+                learned.append(paragraph)
+        kept.append(learned)
     return [document for document in kept if document]
 
 
@@ -135,7 +147,7 @@ def main() -> None:
     shared = shared_runs([*learned, *kept], asked.not_from)
     kept = without(kept, shared)
     contexts = [" ".join(passage) for passage in without(passages, shared)]
-    learned = without(learned, shared)
+    learned = without(learned, shared, short_ones=True)
     learned = without(learned, WordRuns([*(paragraph for document in kept for paragraph in document), *contexts]))
     questions = squad(Path(__file__).with_name(f"quickstart_own_{asked.language}.tsv"), contexts)
     for name, part in (("train", learned), ("valid", kept)):

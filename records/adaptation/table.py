@@ -15,7 +15,7 @@ arms learn the same labels with the same numbers of steps and rates:
 Both ways to go on have the same minutes, and no text of a test article. A rate is chosen out of three by the mean dev
 score of the first three seeds; every seed draws other labels, another head and another order. A cell is one fine-tuned
 model, kept as OUT/cells/TASK/ARM/LABELS/rate-R-seed-S.json once it is scored. More seeds, or numbers of labels, may be
-asked for in an OUT that is there: what is measured already counts.
+asked for in an OUT that is there: what is measured already counts. The table shows the seeds and labels of its call.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def keep_results(settings: Settings, out: Path) -> None:
     write_text_atomic(out / "table.md", table(settings, out))
 
 
-def keep_settings(settings: Settings, out: Path) -> None:
+def keep_settings(settings: Settings, out: Path, *, write: bool) -> None:
     """Refuse to go on with other settings than a table was begun with; seeds and numbers of labels may be added."""
     path, record = out / "settings.json", json.loads(json.dumps(asdict(settings)))
     if path.exists():
@@ -312,7 +312,8 @@ def keep_settings(settings: Settings, out: Path) -> None:
         kept |= given
         record |= {"seeds": max(begun["seeds"], record["seeds"]), "labels": list(kept), "steps": list(kept.values())}
     out.mkdir(parents=True, exist_ok=True)
-    write_text_atomic(path, json.dumps(record, indent=1) + "\n")
+    if write:
+        write_text_atomic(path, json.dumps(record, indent=1) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool] = lambda done: False) -> None:
@@ -340,7 +341,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
         labels=tuple(given.labels),
         steps=tuple(given.steps),
     )
-    keep_settings(settings, given.out)
+    keep_settings(settings, given.out, write=not given.table)
     tasks = [task for task in settings.tasks if task in (given.tasks or settings.tasks)]
     if not given.table:
         prepare(given.data, given.out, tasks)

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# The quickstart three times in English and three times in Korean: run.sh OUT. Called again it goes on where it stopped.
+# The quickstart three times in English and in Korean, and once from scratch: run.sh OUT. Called again it goes on where it stopped.
 set -euo pipefail
 out=$1 here=$(dirname "$0")
 mkdir -p "$out"
-for language in en ko; do
-  for seed in 0 1 2; do
-    folder="$out/$language-$seed"
-    [ -f "$folder/result.json" ] || { rm -rf "$folder"; spanwise quickstart --language $language --seed $seed --out "$folder"; }
-  done
+go() { # NAME, options
+  local folder="$out/$1"; shift
+  [ -f "$folder/result.json" ] || { rm -rf "$folder"; spanwise quickstart "$@" --out "$folder"; }
+}
+for seed in 0 1 2; do
+  for language in en ko; do go $language-$seed --language $language --seed $seed; done
 done
+for language in en ko; do go $language-scratch --language $language --from-scratch; done
 python3 "$here/table.py" "$out"

@@ -1,4 +1,4 @@
-"""Print the table of README.md from the runs of run.sh: table.py OUT"""
+"""Print the tables of README.md from the runs of run.sh, and keep every measure in OUT/runs.json: table.py OUT"""
 
 from __future__ import annotations
 
@@ -26,17 +26,28 @@ def main() -> None:
     columns = ("language, seed, measure", "counted words", "random weights", "start", "adapted")
     print(f"| {' | '.join(columns)} | gain over the start, 95 % | gain over counted words, 95 % |")
     print("|---" * 7 + "|")
-    for folder in sorted(Path(sys.argv[1]).iterdir()):
-        if not (folder / "result.json").is_file():
-            continue
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    out, runs = Path(sys.argv[1]), {}
+    for path in sorted(out.glob("*/result.json")):
+        result, run = json.loads(path.read_text(encoding="utf-8")), path.parent.name
         found = {measure["key"]: measure for measure in result["measures"]}
         asked = {measure["key"]: measure for measure in result["questions"]["measures"]}
+        kept = ("measures", "questions", "machine", "total_seconds", "stages")
+        runs[run] = {key: result[key] for key in kept}
+        if "adaptation" not in result:  # from scratch, which is told below
+            continue
+        runs[run]["adaptation"] = result["adaptation"]
         for key, name in MEASURES:
-            print(row(f"{folder.name}, {name}", found[key], "bigram"))
+            print(row(f"{run}, {name}", found[key], "bigram"))
         for key, name in ANSWERS:
-            print(row(f"{folder.name}, {name}", asked[key], "lexical"))
-        print(f"| {folder.name}, seconds of 480 | | | | {result['total_seconds']:.0f} | | |")
+            print(row(f"{run}, {name}", asked[key], "lexical"))
+        print(f"| {run}, seconds of 480 | | | | {result['total_seconds']:.0f} | | |")
+    (out / "runs.json").write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    for run in (run for run in runs if "adaptation" not in runs[run]):
+        for measure in [*runs[run]["measures"], *runs[run]["questions"]["measures"]]:
+            values = ", ".join(
+                f"{name} {one['value']:.2f} ± {one['se']:.2f}" for name, one in measure["values"].items()
+            )
+            print(f"{run}, {measure['key']}: {values}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """What an English encoder is worth before any task is taught: encoder.py DATA OUT [MODEL [PROBE...]]; again to go on.
 
 Accuracy of pairs of BLiMP, of pairs of spans, F1 of chunks taught from 100 sentences (five draws), and of coreference
-after ten epochs of OntoGUM, by the probes that measured nano. MODEL is a folder, or a name that ships (spanwise-mini);
-without PROBE all four are measured. DATA holds text/en/wiki-valid, tagging/conll2000, coref/ontogum and probes/blimp.
+after ten epochs of OntoGUM, by the probes that measured nano. MODEL is a folder, or a name that ships (spanwise-mini),
+and has an OUT of its own; without PROBE all four are measured. DATA holds text/en/wiki-valid, tagging/conll2000,
+coref/ontogum and probes/blimp.
 """
 
 from __future__ import annotations

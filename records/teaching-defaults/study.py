@@ -262,12 +262,14 @@ def kept(out: Path) -> list[dict]:
     found = {
         tuple(cell[part] for part in (parts[:4] if cell["recipe"] else parts)): cell
         for cell in cells
-        if not cell.get("changes")
+        if cell["recipe"] in (None, "usual", "paper") and not cell.get("changes")
     }
     return list(found.values())
 
 
 def main(source: Path, out: Path, minutes: float = 25, only: str | None = None) -> None:
+    if only not in (None, *ENCODERS, *ALONE):
+        sys.exit(f"{only} is none of {', '.join([*ENCODERS, *ALONE])}.")
     (out / "cells").mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 

@@ -119,12 +119,15 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
         assert read_folder(tmp_path / "out" / "models" / kind).config.hidden_size == 32
 
 
-def test_seeds_and_labels_may_be_added_and_nothing_else_changed(table, tmp_path):
+def test_seeds_and_labels_may_be_added_and_nothing_else_changed(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "prepare", lambda *given: None)
+
     def call(*added):
-        """The named options of the last one count."""
-        table.main(["start", "data", str(tmp_path), "--table", *SMALL, *added])
+        """The last one of the options of a name counts."""
+        table.main(["start", "data", str(tmp_path), *SMALL, *added], ended=lambda done: True)
         return json.loads((tmp_path / "settings.json").read_text())
 
+    table.main(["start", "data", str(tmp_path), "--table", *SMALL, "--steps", "7"])  # begins nothing
     begun = call()
     assert call("--seeds", "7")["seeds"] == 7 and call()["seeds"] == 7  # a later call may ask for fewer
     grown = call("--labels", "3", "0", "--steps", "9", "2")
