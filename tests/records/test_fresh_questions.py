@@ -1,6 +1,7 @@
-"""The fresh questions are the files whose hashes were committed, every answer stands where its offset says, and no
-bundled text shares a passage with them."""
+"""The fresh questions are the files whose hashes were committed, every answer stands where its offset says, no bundled
+text shares a passage with them, and the weights that ship give the answers of the record."""
 
+import csv
 import hashlib
 import json
 import lzma
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import spanwise
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.word_runs import WordRuns
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +72,16 @@ def test_no_bundled_text_shares_eight_words_with_a_paragraph(name):
     assert len(texts) == 7
     assert runs.shares(paragraphs_of(name)[0]["context"])
     assert not [run for text in texts for run in runs.shared(text)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "model"), [("english", "spanwise-mini"), ("korean", "spanwise-nano-ko")])
+def test_the_answers_of_the_record_are_those_of_the_weights_that_ship(language, model):
+    with open(FOLDER / f"answers-{language}.tsv", encoding="utf-8", newline="") as file:
+        told = {row["id"]: row["answer"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+    data = read_questions(FOLDER / f"{language}.json")
+    asked = data.questions[:: len(data.questions) // 20]
+    inputs = [{"question": one.text, "context": data.contexts[one.paragraph]} for one in asked]
+    found = spanwise.pipeline("question-answering", model=model)(inputs)
+    same = sum(one["answer"] == told[question.id] for one, question in zip(found, asked, strict=True))
+    assert same >= 0.9 * len(asked)  # two of twenty may be close, and differ on a machine with other arithmetic
