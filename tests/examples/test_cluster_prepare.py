@@ -38,7 +38,7 @@ def corpus(tmp_path_factory):
     """Three files of text, packed and plain, with a document that comes twice, and one file without any."""
     folder = tmp_path_factory.mktemp("corpus")
     documents = []
-    for document in read_documents(sorted(QUICKSTART.glob("*.txt*"))[:1]):
+    for document in read_documents(QUICKSTART / "wiki-train.txt.xz"):  # prose, which cleaning keeps
         documents.append("\n".join(document.sentences[:12]))
         if len(documents) == 12:
             break
