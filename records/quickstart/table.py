@@ -30,9 +30,10 @@ def main() -> None:
     for path in sorted(out.glob("*/result.json")):
         result, run = json.loads(path.read_text(encoding="utf-8")), path.parent.name
         found = {measure["key"]: measure for measure in result["measures"]}
-        asked = {measure["key"]: measure for measure in result["questions"]["measures"]}
-        kept = ("measures", "questions", "machine", "total_seconds", "stages")
-        runs[run] = {key: result[key] for key in kept}
+        questions = result["questions"] if "adaptation" in result else result["qa"]
+        asked = {measure["key"]: measure for measure in questions["measures"]}
+        kept = ("measures", "machine", "total_seconds", "stages")
+        runs[run] = {key: result[key] for key in kept} | {"questions": questions}
         if "adaptation" not in result:  # from scratch, which is told below
             continue
         runs[run]["adaptation"] = result["adaptation"]
