@@ -25,6 +25,7 @@ def test_what_fits_into_a_small_pack_is_filled_to_it_and_more_to_a_whole_one(min
         assert len(packing.filled(batch).input_ids) == filled
 
 
+@pytest.mark.slow
 def test_a_machine_that_rounds_by_the_size_of_a_pack_gets_no_small_ones(monkeypatch):
     pipeline = open_models(["spanwise-mini"], "fp32", pack_tokens=544)["spanwise-mini"].pipelines[
         "token-classification"

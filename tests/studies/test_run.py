@@ -170,6 +170,7 @@ def test_another_study_over_an_old_folder_is_refused_saying_what_differs(
         run_study(changed(toy_study()), seeds=2, **data)
 
 
+@pytest.mark.slow
 def test_a_study_killed_in_the_middle_goes_on_to_the_same_figures(finished, tiny_store, probe_data, tmp_path):
     out = tmp_path / "out"
     process = in_subprocess(tiny_store, probe_data, out)

@@ -33,6 +33,7 @@ def test_no_processes_or_more_than_a_machine_has_are_refused(command, capsys):
         assert "--processes" in told and "from 1 to 256" in told
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_tokenizer_the_store_and_the_model_of_one(world, tiny, tmp_path):
     text = ["--text", str(world.folder / "text.txt"), "--valid", str(world.folder / "text.txt")]
     halves = ["--set", "batch.tokens_per_step=512"]  # two packs of 256
