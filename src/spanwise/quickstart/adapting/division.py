@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spanwise.adapt.measure import forward_seconds
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.quickstart.adapting.asking import FEWEST, MARGIN
+from spanwise.quickstart.adapting.asking import MARGIN
 from spanwise.quickstart.clock import LEAST_SECONDS
 from spanwise.quickstart.questions import seconds_per_question
 from spanwise.tasks.checkpoint import load_task_model
@@ -39,5 +39,5 @@ def try_needs(start: Checkpoint, num_tokens: int, questions: SquadData) -> Needs
     return Needs(
         measure=PER_FORWARD * COLUMNS * (num_tokens + FILLED_TOKENS) * forward_seconds(start),
         per_question=per_question,
-        ask=MARGIN * per_question * max(FEWEST, len(questions.questions)),
+        ask=MARGIN * per_question * len(questions.questions),
     )

@@ -120,7 +120,7 @@ class Adapting(Job):
         return replace(text, record=replace(record, num_valid_tokens=report.num_tokens))
 
     def adapt(self, name: str, text: AdaptedText, tokenizer: Tokenizer, later: float) -> AdaptationResult:
-        """Go on with the shipped model on the text, and some general text beside it, with `later` seconds to spare."""
+        """Go on with the shipped model on the text and some general text; leave `later` seconds for what follows."""
         general = self.folder / "text" / "general.txt"
         with self.clock.stage("adapt"):
             characters = general_text(self.bundle, self.clock.budget, general, text.options)
