@@ -1,4 +1,7 @@
-"""draw.py FILE NUMBER SEED OUT writes so many questions, small draws inside large ones; draw.py table OUT prints F1."""
+"""draw.py FILE NUMBER SEED OUT writes so many questions, small draws inside large ones; draw.py table OUT prints F1.
+
+The table also writes every model's F1 to OUT/result.json, and has the draws of which all models are scored.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,18 @@ def draw(file: Path, number: int, seed: int, out: Path) -> None:
 
 
 def table(out: Path) -> None:
+    found = {}
     for number in NUMBERS:
-        rows = {way: [score(out / f"{way}-{number}-{seed}.json") for seed in SEEDS] for way in WAYS}
+        seeds = [seed for seed in SEEDS if all((out / f"{way}-{number}-{seed}.json").exists() for way in WAYS)]
+        rows = {way: [score(out / f"{way}-{number}-{seed}.json") for seed in seeds] for way in WAYS}
+        found[number] = rows
         gains = [marked - without for without, marked in zip(rows["unmarked"], rows["marked"], strict=True)]
+        if len(gains) < 2:
+            continue
         half = float(stdtrit(len(gains) - 1, 0.975)) * statistics.stdev(gains) / len(gains) ** 0.5
         cells = [f"{statistics.mean(rows[way]):.1f} ({min(rows[way]):.1f} to {max(rows[way]):.1f})" for way in WAYS]
         print(f"| {number:,} | {' | '.join(cells)} | {statistics.mean(gains):+.1f} ± {half:.1f} |")
+    write_text_atomic(out / "result.json", json.dumps(found, indent=1) + "\n")
 
 
 def score(file: Path) -> float:

@@ -5,7 +5,7 @@ out=$1 here=$(dirname "$0")
 corpus=$(python -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus')")
 mkdir -p "$out"
 for seed in 0 1 2; do
-  for number in 16 128 1024; do
+  for number in 1024 128 16; do
     cut=$out/train-$number-$seed.json
     [ -f "$cut" ] || python "$here/draw.py" "$corpus/qa-train.json.xz" $number $seed "$cut"
     for words in marked unmarked; do

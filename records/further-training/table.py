@@ -1,4 +1,4 @@
-"""Print the scores of this record, mean of the seeds with a 95 % interval of the difference: table.py OUT"""
+"""Print mean scores over seeds with a 95 % interval of the change; OUT/result.json gets each score: table.py OUT"""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import statistics
 import sys
 from pathlib import Path
+
+from spanwise.runtime.files import write_text_atomic
 
 T = {2: 12.706, 3: 4.303}  # Student's t at 97.5 %, by number of runs
 ROWS = [
@@ -23,6 +25,9 @@ def main() -> None:
             seeds = [s for s in seeds if all(score(out, f"{name}-{way}-{s}", f) is not None for f in (new, old))]
             cells = [told(out, first, f"{name}-{way}", seeds, file) for file in (new, old)] if seeds else ["-", "-"]
             print(f"| {title} | {way} | {len(seeds)} | {cells[0]} | {cells[1]} |")
+    names = [path.name.removesuffix(".json").rsplit(".", 1) for path in sorted(out.glob("*.*-dev.json"))]
+    found = {f"{name} on {file}": score(out, name, file) for name, file in names}
+    write_text_atomic(out / "result.json", json.dumps(found, indent=1) + "\n")
 
 
 def score(out: Path, name: str, file: str) -> float | None:
