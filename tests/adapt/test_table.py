@@ -1,4 +1,4 @@
-"""records/adaptation/table.py on a tiny model and files made here: every cell runs once, and calls go on."""
+"""The scripts of records/adaptation on a tiny model and files made here: every cell runs once, and calls go on."""
 
 import importlib.util
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from spanwise.interop.huggingface import read_folder
 
-PLACE = Path(__file__).parents[2] / "records" / "adaptation" / "table.py"
+PLACE = Path(__file__).parents[2] / "records" / "adaptation"
 TEXT = "the old river ran past a stone bridge and into the quiet town where people sold bread fish cloth"
 WORDS = TEXT.split()
 ENGLISH = ["questions", "tagging", "web-names"]
@@ -21,11 +21,16 @@ SMALL = ["--minutes", "0.02", "--seeds", "2", "--labels", "8", "--steps", "2"]
 
 @pytest.fixture(scope="module")
 def table():
-    spec = importlib.util.spec_from_file_location("adaptation_table", PLACE)
+    return opened("table.py")
+
+
+def opened(name):
+    """Return a script of the record as a module, with those beside it in reach as where it is run."""
+    spec = importlib.util.spec_from_file_location(f"adaptation_{name.removesuffix('.py')}", PLACE / name)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(PLACE.parent)  # as where it is run as a script, for domains.py beside it
+        patch.syspath_prepend(PLACE)
         spec.loader.exec_module(module)
     return module
 
@@ -223,3 +228,44 @@ def test_a_rate_is_chosen_by_the_mean_of_dev_and_seeds_are_compared_in_pairs(tab
     apart = table.difference(scores[:3], [49.0, 50.0, 51.0])
     assert apart == "+2.0 (-0.5 to +4.5)"  # 1, 2 and 3; t of two degrees: 4.303
     assert table.difference(scores, None) == "-"
+
+
+STAND_IN = """import json, pathlib, sys
+given = dict(zip(*[iter(word.removeprefix("--") for word in sys.argv[1:])] * 2))
+out = pathlib.Path(given["output_dir"])
+out.mkdir(parents=True, exist_ok=True)
+"""
+STAND_IN_NER = """assert pathlib.Path("seqeval/seqeval.py").exists()
+train, asked = (open(given[name]).read().splitlines() for name in ("train_file", "test_file"))
+assert len(train) == 8 and given["max_steps"] == "2"
+rows = [json.loads(line)["ner_tags"] for line in asked]
+if float(given["learning_rate"]) > HIGH:  # the highest rate finds nothing in the second half, which is test
+    rows[len(rows) // 2 :] = [["O"] * len(tags) for tags in rows[len(rows) // 2 :]]
+(out / "predictions.txt").write_text("\\n".join(map(" ".join, rows)) + "\\n")
+"""
+
+
+def test_the_scripts_of_transformers_run_on_the_labels_and_rates_of_a_row(table, data, start, tmp_path, capsys):
+    """Stand-ins for both scripts: what they are given and where their predictions go is ours."""
+    scripts, out = tmp_path / "scripts", tmp_path / "out"
+    scripts.mkdir()
+    (scripts / "run_ner.py").write_text(STAND_IN + f"HIGH = {2 * table.usual_rate(32)}\n" + STAND_IN_NER)
+    made = 'assert given["max_steps"] == "7"\n(out / "train_results.json").write_text("{}")\n'
+    copied = "import shutil\nfor file in pathlib.Path(given['model_name_or_path']).iterdir(): shutil.copy(file, out)\n"
+    (scripts / "run_mlm.py").write_text(STAND_IN + made + copied)
+    table.main([str(start), str(data), str(out), *SMALL], ended=lambda done: True)
+    for arm in ("examples", "run_mlm"):
+        for rate, seed in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)):
+            path = table.Cell(task="web-names", arm=arm, labels=8, rate=rate, seed=seed).path(out)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"dev": 1.0, "test": 60.0 + seed}))
+    row = opened("scripts.py")
+    for options in ([], ["--mlm-steps", "7"]):
+        capsys.readouterr()
+        row.main([str(scripts), str(out), "--labels", "8", "--seeds", "2", *options])
+        told = capsys.readouterr().out
+        assert told.count("dev 100.0, test 100.0") == 4 and told.count("dev 100.0, test 0.0") == 2
+        assert "100.0 (100.0, 100.0), rate 0" in told and "+39.5 (+33.1 to +45.9)" in told
+        assert ("run_mlm.py, run_ner.py - run_mlm" if options else "run_ner.py - examples") in told
+    row.main([str(scripts), str(out), "--labels", "8", "--seeds", "2"])
+    assert "dev" not in capsys.readouterr().out  # all is run
