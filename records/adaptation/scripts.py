@@ -2,9 +2,9 @@
 
     python records/adaptation/scripts.py SCRIPTS OUT --task web-names --labels 100
 
-SCRIPTS holds both scripts, unchanged, of the transformers that is installed (examples/pytorch); they need the packages
-datasets, evaluate, accelerate and seqeval. Labels, steps, rates, seeds and metric are those of the table, so the row
-says whether theirs.py, the arms `examples` and `run_mlm`, does what the scripts do.
+SCRIPTS holds both scripts, unchanged, from examples/pytorch of a transformers that is no newer than the one installed;
+they need the packages datasets, evaluate and accelerate. Labels, steps, rates, seeds and metric are those of the table,
+so the row says whether theirs.py, the arms `examples` and `run_mlm`, does what the scripts do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -29,8 +30,6 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.studies.probes.finetuned import usual_rate
 from spanwise.tasks.registry import task_recipe
 
-ALONE, AFTER_TEXT = "run_ner.py", "run_mlm.py, run_ner.py"
-PEER = {ALONE: "examples", AFTER_TEXT: "run_mlm"}  # the arm of table.py that each is held against
 # run_ner.py loads its metric from the hub; here the predictions are scored by the table's metric instead.
 NO_METRIC = """import datasets
 import evaluate
@@ -45,95 +44,103 @@ class NoMetric(evaluate.Metric):
     def _compute(self, predictions, references):
         return dict.fromkeys(("overall_precision", "overall_recall", "overall_f1", "overall_accuracy"), float("nan"))
 """
+SHARED = {"per_device_train_batch_size": theirs.BATCH, "save_strategy": "no", "report_to": "none"}  # by both scripts
 
 
 def call(script: Path, work: Path, options: dict[str, object]) -> None:
-    """Run a script of transformers in a folder of its own; its output goes to a log there."""
+    """Run a script of transformers in a folder of its own."""
     write_text_atomic(work / "seqeval" / "seqeval.py", NO_METRIC)
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    with (work / f"{script.stem}.log").open("w") as log:
-        status = subprocess.run(
-            [sys.executable, str(script.resolve()), *words], cwd=work, stdout=log, stderr=subprocess.STDOUT
-        )
-    if status.returncode:
-        raise SystemExit(f"{script.name} ended with {status.returncode}; see {work / f'{script.stem}.log'}")
+    words = [word for name, value in (SHARED | options).items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, str(script.resolve()), *words]
+    done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise SystemExit(f"{script.name} ended with {done.returncode}:\n{done.stdout[-2_000:]}")
 
 
 def after_text(scripts: Path, start: Path, task: str, steps: int, out: Path) -> Path:
     """Return the start after so many steps of run_mlm.py on the domain's text; made where it is not there yet."""
-    target, text = out / "models" / f"{task}-run_mlm.py", (out / "data" / f"{task}.txt").resolve()
-    if not (target / "train_results.json").exists():
-        options = {
-            "model_name_or_path": start,
-            "train_file": text,
-            "validation_file": text,  # none is measured: otherwise a twentieth of the text would not be learned
-            "do_train": True,
-            "max_seq_length": theirs.MLM_LENGTH,
-            "per_device_train_batch_size": theirs.BATCH,
-            "learning_rate": theirs.MLM_RATE,
-            "max_steps": steps,
-            "seed": 0,
-            "output_dir": target.resolve(),
-            "save_strategy": "no",
-            "report_to": "none",
-        }
-        call(scripts / "run_mlm.py", out / "work-scripts", options)
+    target, text = (out / "models" / f"{task}-after-{steps}-steps").resolve(), (out / "data" / f"{task}.txt").resolve()
+    if (target / "train_results.json").exists():  # what the script writes last
+        return target
+    options = {
+        "model_name_or_path": start,
+        "train_file": text,
+        "validation_file": text,  # none is measured: otherwise a twentieth of the text would not be learned
+        "do_train": True,
+        "max_seq_length": theirs.MLM_LENGTH,
+        "learning_rate": theirs.MLM_RATE,
+        "max_steps": steps,
+        "seed": 0,
+        "output_dir": target,
+    }
+    with tempfile.TemporaryDirectory(dir=out, prefix="work-") as work:
+        call(scripts / "run_mlm.py", Path(work), options)
     return target
 
 
 def run_ner(cell: Cell, scripts: Path, start: Path, steps: int, out: Path) -> None:
     """Learn a cell's labels by run_ner.py, score its predictions by the table's metric, and keep the scores."""
-    work = out / "work-scripts"
-    files = {name: out / "data" / f"{cell.task}-{name}.conll" for name in ("dev", "test")}
-    rows = {name: sentences_of(file.read_text(encoding="utf-8")) for name, file in files.items()}
     rate = usual_rate(read_folder(start).config.hidden_size) * RATE_FACTORS[cell.rate]
-    tokenizer, began = AutoTokenizer.from_pretrained(start), time.monotonic()
-    side = theirs.Tags(tokenizer)
-    options = {
-        "model_name_or_path": start.resolve(),
-        "train_file": as_json(labelled(cell, out), work / "train.json").resolve(),
-        "validation_file": as_json(files["dev"], work / "dev.json").resolve(),
-        "test_file": (work / "both.json").resolve(),  # it predicts one file; dev is wanted too
-        "do_train": True,
-        "do_predict": True,
-        "max_seq_length": side.length,
-        "per_device_train_batch_size": theirs.BATCH,
-        "per_device_eval_batch_size": theirs.BATCH,
-        "learning_rate": rate,
-        "max_steps": steps,
-        "seed": cell.seed,
-        "output_dir": (work / "ner").resolve(),
-        "save_strategy": "no",
-        "report_to": "none",
-    }
-    write_sentences(work / "both.conll", [*rows["dev"], *rows["test"]])
-    as_json(work / "both.conll", work / "both.json")
-    call(scripts / "run_ner.py", work, options)
-    told = tags_of_words(side, work / "both.conll", work / "ner" / "predictions.txt")
-    scores, first = {}, 0
-    for name, sentences in rows.items():
-        part = told[first : first + len(sentences)]
-        write_text_atomic(work / "told.conll", "\n".join(part))
-        scores[name] = float(task_recipe("tagging").task.score_files(files[name], work / "told.conll", {}).scores["f1"])
-        first += len(sentences)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=out, prefix="work-") as work:
+        scores = dev_and_test(cell, scripts, start, steps, rate, out, Path(work).resolve())
     record = {**asdict(cell), "learning_rate": rate, "steps": steps, **scores, "seconds": time.monotonic() - began}
     write_text_atomic(cell.path(out), json.dumps(record, indent=1) + "\n")
     print(f"{cell.path(out).relative_to(out)}: dev {scores['dev']:.1f}, test {scores['test']:.1f}", flush=True)
 
 
-def as_json(file: Path, target: Path) -> Path:
-    """Write words and tags as run_ner.py reads them, a sentence per line; return the target."""
+def dev_and_test(
+    cell: Cell, scripts: Path, start: Path, steps: int, rate: float, out: Path, work: Path
+) -> dict[str, float]:
+    """Run the script once, and return the F1 on both files."""
+    files = {name: out / "data" / f"{cell.task}-{name}.conll" for name in ("dev", "test")}
+    rows = {name: sentences_of(file.read_text(encoding="utf-8")) for name, file in files.items()}
+    write_sentences(work / "both.conll", [*rows["dev"], *rows["test"]])  # it predicts one file
+    side = theirs.Tags(AutoTokenizer.from_pretrained(start))
+    tags = as_json(labelled(cell, out), work / "train.json")
+    as_json(work / "both.conll", work / "both.json", tags)
+    options = {
+        "model_name_or_path": start,
+        "train_file": work / "train.json",
+        "test_file": work / "both.json",
+        "do_train": True,
+        "do_predict": True,
+        "max_seq_length": side.length,
+        "per_device_eval_batch_size": theirs.BATCH,
+        "learning_rate": rate,
+        "max_steps": steps,
+        "seed": cell.seed,
+        "output_dir": work / "ner",
+    }
+    call(scripts / "run_ner.py", work, options)
+    told = tags_of_words(side, work / "both.conll", work / "ner" / "predictions.txt")
+    scores = {}
+    for name, sentences in rows.items():
+        part, told = told[: len(sentences)], told[len(sentences) :]
+        write_text_atomic(work / "told.conll", "\n".join(part))
+        scores[name] = float(task_recipe("tagging").task.score_files(files[name], work / "told.conll", {}).scores["f1"])
+    return scores
+
+
+def as_json(file: Path, target: Path, known: set[str] | None = None) -> set[str]:
+    """Write words and tags as run_ner.py reads them, a sentence per line; return the tags.
+
+    The script stops at a tag that its labels lack, even where it only predicts: one not `known` is written as O.
+    """
     rows = [[line.split("\t") for line in one] for one in sentences_of(file.read_text(encoding="utf-8"))]
-    lines = [json.dumps({"tokens": [w for w, *_ in row], "ner_tags": [line[-1] for line in row]}) for row in rows]
+    tags = [[line[-1] if known is None or line[-1] in known else "O" for line in row] for row in rows]
+    both = zip(rows, tags, strict=True)
+    lines = [json.dumps({"tokens": [word for word, *_ in row], "ner_tags": kinds}) for row, kinds in both]
     write_text_atomic(target, "\n".join(lines) + "\n")
-    return target
+    return {tag for kinds in tags for tag in kinds}
 
 
 def tags_of_words(side: theirs.Tags, file: Path, predictions: Path) -> list[str]:
     """Return each sentence with the tags that run_ner.py wrote; words that its tokenizer read nothing of are O."""
     sentences, found = side.read(file)
     told = []
-    for row, (sentence, line) in enumerate(zip(sentences, predictions.read_text().split("\n"), strict=False)):
+    lines = predictions.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    for row, (sentence, line) in enumerate(zip(sentences, lines, strict=True)):
         words = [word for word in side.first_pieces(found, row) if word is not None]
         tags = ["O"] * len(sentence)
         for word, tag in zip(words, line.split(), strict=True):
@@ -143,7 +150,7 @@ def tags_of_words(side: theirs.Tags, file: Path, predictions: Path) -> list[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is left of the row, and print it beside the arms of table.py."""
+    """Run what is left of the row, and print it beside the arm of table.py."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scripts", type=Path)
     parser.add_argument("out", type=Path)
@@ -151,14 +158,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--labels", type=int, default=100, help="of the table; 0: all there are")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument(
-        "--mlm-steps", type=int, help="of run_mlm.py before; without it run_ner.py learns from the start"
+        "--mlm-steps", type=int, help="of run_mlm.py first; without it run_ner.py learns from the start"
     )
     given = parser.parse_args(arguments)
     settings = Settings(**{**json.loads((given.out / "settings.json").read_text()), "seeds": given.seeds})
+    if given.labels not in settings.labels:
+        parser.error(f"the table in {given.out} has no row of {given.labels} labels, but of {settings.labels}")
     steps = settings.steps[settings.labels.index(given.labels)]
-    start, arm = read_folder(settings.start).folder, AFTER_TEXT if given.mlm_steps else ALONE
+    start, arm, peer = read_folder(settings.start).folder.resolve(), "scripts", "examples"
     if given.mlm_steps:
-        start = after_text(given.scripts, start.resolve(), given.task, given.mlm_steps, given.out)
+        start = after_text(given.scripts, start, given.task, given.mlm_steps, given.out)
+        arm, peer = f"scripts-after-{given.mlm_steps}-steps", "run_mlm"
     row = (given.task, given.labels, arm)
     for cell in [cell for cells in tries(*row, given.seeds) for cell in cells]:
         if cell.scores(given.out) is None:
@@ -168,9 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cell = Cell(task=given.task, arm=arm, labels=given.labels, rate=rate, seed=seed)
         if cell.scores(given.out) is None:
             run_ner(cell, given.scripts, start, steps, given.out)
-    own, peer = (test_scores(given.task, given.labels, one, settings, given.out) for one in (arm, PEER[arm]))
+    own, other = (test_scores(given.task, given.labels, one, settings, given.out) for one in (arm, peer))
     print(f"{arm}: {statistics.fmean(own):.1f} ({', '.join(f'{score:.1f}' for score in own)}), rate {rate}")
-    print(f"{arm} - {PEER[arm]}: {difference(own, peer)}")
+    print(f"{arm} - {peer}: {difference(own, other)}")
 
 
 if __name__ == "__main__":

@@ -29,14 +29,16 @@ def draw(file: Path, number: int, seed: int, out: Path) -> None:
 
 
 def table(out: Path) -> None:
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for number in NUMBERS:
         seeds = [seed for seed in SEEDS if all((out / f"{way}-{number}-{seed}.json").exists() for way in WAYS)]
         rows = {way: [score(out / f"{way}-{number}-{seed}.json") for seed in seeds] for way in WAYS}
-        found[number] = rows
-        gains = [marked - without for without, marked in zip(rows["unmarked"], rows["marked"], strict=True)]
-        if len(gains) < 2:
+        for way, scores in rows.items():
+            found |= {f"{number} questions, {way}": dict(zip(map("draw {}".format, seeds), scores, strict=True))}
+        if len(seeds) < 2:
+            print(f"| {number:,} | {len(seeds)} of {len(SEEDS)} draws are scored: an interval needs two | | |")
             continue
+        gains = [marked - without for without, marked in zip(rows["unmarked"], rows["marked"], strict=True)]
         half = float(stdtrit(len(gains) - 1, 0.975)) * statistics.stdev(gains) / len(gains) ** 0.5
         cells = [f"{statistics.mean(rows[way]):.1f} ({min(rows[way]):.1f} to {max(rows[way]):.1f})" for way in WAYS]
         print(f"| {number:,} | {' | '.join(cells)} | {statistics.mean(gains):+.1f} ± {half:.1f} |")

@@ -1,6 +1,7 @@
 """The scripts of records/adaptation on a tiny model and files made here: every cell runs once, and calls go on."""
 
 import importlib.util
+import itertools
 import json
 import lzma
 import random
@@ -230,18 +231,25 @@ def test_a_rate_is_chosen_by_the_mean_of_dev_and_seeds_are_compared_in_pairs(tab
     assert table.difference(scores, None) == "-"
 
 
-STAND_IN = """import json, pathlib, sys
+STAND_IN = """import json, pathlib, shutil, sys
 given = dict(zip(*[iter(word.removeprefix("--") for word in sys.argv[1:])] * 2))
+with open(pathlib.Path(__file__).with_suffix(".calls"), "a") as calls:
+    labels = open(given["train_file"]).read()
+    calls.write(json.dumps(given | {"labels": labels}) + "\\n")
 out = pathlib.Path(given["output_dir"])
 out.mkdir(parents=True, exist_ok=True)
 """
 STAND_IN_NER = """assert pathlib.Path("seqeval/seqeval.py").exists()
-train, asked = (open(given[name]).read().splitlines() for name in ("train_file", "test_file"))
-assert len(train) == 8 and given["max_steps"] == "2"
-rows = [json.loads(line)["ner_tags"] for line in asked]
+rows = [json.loads(line)["ner_tags"] for line in open(given["test_file"]).read().splitlines()]
 if float(given["learning_rate"]) > HIGH:  # the highest rate finds nothing in the second half, which is test
     rows[len(rows) // 2 :] = [["O"] * len(tags) for tags in rows[len(rows) // 2 :]]
 (out / "predictions.txt").write_text("\\n".join(map(" ".join, rows)) + "\\n")
+"""
+STAND_IN_MLM = """for file in pathlib.Path(given["model_name_or_path"]).iterdir():
+    shutil.copy(file, out)
+if len(open(pathlib.Path(__file__).with_suffix(".calls")).readlines()) == 1:
+    sys.exit("killed before its last file")
+(out / "train_results.json").write_text("{}")
 """
 
 
@@ -249,23 +257,46 @@ def test_the_scripts_of_transformers_run_on_the_labels_and_rates_of_a_row(table,
     """Stand-ins for both scripts: what they are given and where their predictions go is ours."""
     scripts, out = tmp_path / "scripts", tmp_path / "out"
     scripts.mkdir()
-    (scripts / "run_ner.py").write_text(STAND_IN + f"HIGH = {2 * table.usual_rate(32)}\n" + STAND_IN_NER)
-    made = 'assert given["max_steps"] == "7"\n(out / "train_results.json").write_text("{}")\n'
-    copied = "import shutil\nfor file in pathlib.Path(given['model_name_or_path']).iterdir(): shutil.copy(file, out)\n"
-    (scripts / "run_mlm.py").write_text(STAND_IN + made + copied)
+    usual = table.usual_rate(32)
+    (scripts / "run_ner.py").write_text(STAND_IN + f"HIGH = {2 * usual}\n" + STAND_IN_NER)
+    (scripts / "run_mlm.py").write_text(STAND_IN + STAND_IN_MLM)
     table.main([str(start), str(data), str(out), *SMALL], ended=lambda done: True)
-    for arm in ("examples", "run_mlm"):
-        for rate, seed in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)):
+    for arm, seed in itertools.product(("examples", "run_mlm"), range(4)):
+        for rate in range(3):
             path = table.Cell(task="web-names", arm=arm, labels=8, rate=rate, seed=seed).path(out)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({"dev": 1.0, "test": 60.0 + seed}))
     row = opened("scripts.py")
-    for options in ([], ["--mlm-steps", "7"]):
+    call = [str(scripts), str(out), "--labels", "8", "--seeds", "4"]
+    with pytest.raises(SystemExit, match="killed before its last file"):
+        row.main([*call, "--mlm-steps", "7"])
+    begun = {"examples": str(start), "run_mlm": str(out / "models" / "web-names-after-7-steps")}
+    for peer, options in (("examples", []), ("run_mlm", ["--mlm-steps", "7"])):
         capsys.readouterr()
-        row.main([str(scripts), str(out), "--labels", "8", "--seeds", "2", *options])
+        (scripts / "run_ner.calls").unlink(missing_ok=True)
+        row.main([*call, *options])
         told = capsys.readouterr().out
-        assert told.count("dev 100.0, test 100.0") == 4 and told.count("dev 100.0, test 0.0") == 2
-        assert "100.0 (100.0, 100.0), rate 0" in told and "+39.5 (+33.1 to +45.9)" in told
-        assert ("run_mlm.py, run_ner.py - run_mlm" if options else "run_ner.py - examples") in told
-    row.main([str(scripts), str(out), "--labels", "8", "--seeds", "2"])
+        assert told.count("dev 100.0, test 100.0") == 7 and told.count("dev 100.0, test 0.0") == 3
+        assert "100.0 (100.0, 100.0, 100.0, 100.0), rate 0" in told and f" - {peer}: +38.5 (+36.4 to +40.6)" in told
+        calls = [json.loads(line) for line in (scripts / "run_ner.calls").read_text().splitlines()]
+        asked = [(round(float(one["learning_rate"]) / usual, 3), one["seed"]) for one in calls]
+        assert asked == [(rate, seed) for rate in (0.333, 1.0, 3.0) for seed in "012"] + [(0.333, "3")]
+        assert {one["model_name_or_path"] for one in calls} == {begun[peer]}
+        assert all(one["max_steps"] == "2" and one["labels"].count("\n") == 8 for one in calls)
+        assert len({one["labels"] for one in calls}) == 4
+    row.main(call)
     assert "dev" not in capsys.readouterr().out  # all is run
+    texts = [json.loads(line) for line in (scripts / "run_mlm.calls").read_text().splitlines()]
+    assert [(one["max_steps"], Path(one["train_file"]).name) for one in texts] == [("7", "web-names.txt")] * 2
+    assert not list(out.glob("work-*"))
+
+
+def test_a_tag_that_the_labels_lack_is_none_to_predict(tmp_path):
+    (tmp_path / "both.conll").write_text("Rome\tB-LOC\nroars\tO\n\nAda\tB-PER\n\n")
+    tags = opened("scripts.py").as_json(tmp_path / "both.conll", tmp_path / "both.json", {"B-PER", "O"})
+    lines = [json.loads(line) for line in (tmp_path / "both.json").read_text().splitlines()]
+    assert lines == [
+        {"tokens": ["Rome", "roars"], "ner_tags": ["O", "O"]},
+        {"tokens": ["Ada"], "ner_tags": ["B-PER"]},
+    ]
+    assert tags == {"B-PER", "O"}
