@@ -9,6 +9,7 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distributions, version
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def names_in(requirements: list[str]) -> set[str]:
         extras = requirement.extras if requirement.name == "spanwise" else ()
         found |= names_in([line for extra in extras for line in EXTRAS[extra]]) if extras else {requirement.name}
     return found
+
+
+def normalised(name: str) -> str:
+    """Return a package's name as pip compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -75,9 +81,29 @@ def test_all_holds_everything_that_a_user_may_want():
 
 
 def test_every_package_that_the_default_tests_need_is_pinned():
-    pinned = {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in (ROOT / "constraints.txt").open()}
+    pinned = {normalised(line.split("==")[0]) for line in (ROOT / "constraints.txt").open()}
     asked = names_in([*PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["slow"]])
-    assert {re.sub(r"[-_.]+", "-", name).lower() for name in asked} - pinned == set()
+    assert {normalised(name) for name in asked} - pinned == set()
+
+
+def not_for(python: str, pins: dict[str, str]) -> list[str]:
+    """Return the pins whose package, where it is installed, says that it does not run with a version of Python."""
+    found = []
+    for one in distributions():
+        name = normalised(one.metadata["Name"])
+        wanted = one.metadata["Requires-Python"] or ""
+        if pins.get(name) == one.version and not SpecifierSet(wanted).contains(python):
+            found.append(f"{name}=={one.version} needs Python {wanted}")
+    return found
+
+
+def test_what_is_pinned_runs_with_the_oldest_python_that_the_project_names():
+    """pip refuses a pin that does not: soupsieve 4.1.3 needs Python 3.11.5, and Debian 12 has 3.11.2."""
+    lines = [line.split("==") for line in (ROOT / "constraints.txt").read_text().split()]
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    assert not_for(oldest, {normalised(name): version for name, version in lines}) == []
+    numpy = version("numpy")
+    assert len(told := not_for("3.3", {"numpy": numpy})) == 1 and told[0].startswith(f"numpy=={numpy} needs Python >=")
 
 
 def test_the_containerfile_agrees_with_the_project():
