@@ -3,10 +3,10 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import distributions, version
@@ -137,8 +137,7 @@ def built(tmp_path_factory) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "-d", folder]
     subprocess.run([*build, "-t", "sdist"], cwd=ROOT, check=True)
     (sdist,) = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "source", filter="data")
+    shutil.unpack_archive(sdist, folder / "source")  # without its `filter`, which Python 3.11.2 does not know
     (source,) = (folder / "source").iterdir()
     subprocess.run([*build, "-t", "wheel"], cwd=source, check=True)
     return folder
