@@ -22,7 +22,7 @@ from pathlib import Path
 
 import theirs
 from domains import DOMAINS, sentences_of, write_sentences
-from table import RATE_FACTORS, Cell, Settings, chosen_rate, difference, labelled, test_scores, tries
+from table import RATE_FACTORS, Cell, Settings, chosen_rate, difference, labelled, left_of_row, test_scores
 from transformers import AutoTokenizer
 
 from spanwise.interop.huggingface import read_folder
@@ -170,14 +170,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         start = after_text(given.scripts, start, given.task, given.mlm_steps, given.out)
         arm, peer = f"scripts-after-{given.mlm_steps}-steps", "run_mlm"
     row = (given.task, given.labels, arm)
-    for cell in [cell for cells in tries(*row, given.seeds) for cell in cells]:
-        if cell.scores(given.out) is None:
-            run_ner(cell, given.scripts, start, steps, given.out)
+    for cell in left_of_row(*row, given.seeds, given.out):
+        run_ner(cell, given.scripts, start, steps, given.out)
     rate = chosen_rate(*row, given.seeds, given.out)
-    for seed in range(given.seeds):
-        cell = Cell(task=given.task, arm=arm, labels=given.labels, rate=rate, seed=seed)
-        if cell.scores(given.out) is None:
-            run_ner(cell, given.scripts, start, steps, given.out)
     own, other = (test_scores(given.task, given.labels, one, settings, given.out) for one in (arm, peer))
     print(f"{arm}: {statistics.fmean(own):.1f} ({', '.join(f'{score:.1f}' for score in own)}), rate {rate}")
     print(f"{arm} - {peer}: {difference(own, other)}")

@@ -223,12 +223,17 @@ def cells_left(
     for task, labels, arm in rows_of(settings):
         if task not in tasks or arm not in arms:
             continue
-        first = itertools.chain.from_iterable(tries(task, labels, arm, settings.seeds))
-        yield from (cell for cell in first if cell.scores(out) is None)
-        rate = chosen_rate(task, labels, arm, settings.seeds, out)
-        if rate is not None:
-            cells = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=s) for s in range(settings.seeds)]
-            yield from (cell for cell in cells if cell.scores(out) is None)
+        yield from left_of_row(task, labels, arm, settings.seeds, out)
+
+
+def left_of_row(task: str, labels: int, arm: str, num_seeds: int, out: Path) -> Iterator[Cell]:
+    """Give the cells of one row that are not run yet; each is run before the next is asked for."""
+    first = itertools.chain.from_iterable(tries(task, labels, arm, num_seeds))
+    yield from (cell for cell in first if cell.scores(out) is None)
+    rate = chosen_rate(task, labels, arm, num_seeds, out)
+    if rate is not None:
+        cells = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=seed) for seed in range(num_seeds)]
+        yield from (cell for cell in cells if cell.scores(out) is None)
 
 
 def test_scores(task: str, labels: int, arm: str, settings: Settings, out: Path) -> list[float] | None:
