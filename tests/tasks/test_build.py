@@ -1,6 +1,7 @@
 """What training starts from: weights of the folder or random ones, heads kept and left out."""
 
 import dataclasses
+import io
 import shutil
 import sys
 
@@ -15,7 +16,12 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.encoder import Encoder
 from spanwise.runtime.progress import RunLog
+from spanwise.tasks.build import build_model
+from spanwise.tasks.qa.task import QuestionAnswering
+from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.run import finetune
+from spanwise.tasks.teaching.further import Further
+from spanwise.training.plan import TrainingOptions
 from spanwise.weights import shipped_folder
 
 
@@ -48,6 +54,33 @@ def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
 
     told = "1 tensors not used: extra.weight"
     assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
+
+
+def test_a_model_knows_a_task_where_its_examples_made_the_whole_head(pretrained_folder, finetuned, tmp_path):
+    def knows(folder, task, *, reset_weights=False, recipe=None, before=None):
+        checkpoint = read_folder(folder)
+        task = task.started_from(checkpoint)
+        recipe = recipe or FinetuningRecipe(task=task, training=TrainingOptions(max_steps=1))
+        log = RunLog(tmp_path, stream=io.StringIO())
+        return build_model(checkpoint, recipe, Further(task, before), reset_weights, log).knows_task
+
+    reads = QuestionAnswering()
+    assert knows(finetuned.final, reads)
+    assert not knows(pretrained_folder, reads)
+    assert not knows(finetuned.final, reads, reset_weights=True)
+    anew = FinetuningRecipe(task=reads, training=TrainingOptions(max_steps=1), fresh_head=True)
+    assert not knows(finetuned.final, reads, recipe=anew)
+    assert knows("spanwise-nano-ko", reads) is False  # its base has the pointer that recurring spans taught
+
+    (tmp_path / "old.conll").write_text("Han B-LOC\nis O\n")
+    train = tmp_path / "old.conll"
+    old = finetune(
+        "tagging", model=pretrained_folder, train=train, out=tmp_path / "old", overrides=["training.max_steps=1"]
+    )
+    same = old.task
+    assert knows(old.final, same)
+    assert not knows(old.final, same.with_rows((*same.row_names, "B-PER", "I-PER"), same), before=same)
+    assert knows(old.final, same.with_rows(same.row_names[:1], same), before=same)
 
 
 @pytest.mark.parametrize(("frozen", "trained"), [(0, ("layers.0.", "layers.1.")), (1, ("layers.1.",))])

@@ -101,6 +101,23 @@ def test_what_is_recalled_from_a_log_leaves_step_0_out_too():
     assert scorer.memory == {"best": 40.0, "step": 8, "num_worse": 1}
     scorer.recall([{"dev_accuracy": 90.0, "step": 0}])
     assert scorer.memory["best"] == 90.0  # where nothing else was measured
+    scorer.knows_task = True
+    scorer.recall([{"dev_accuracy": score, "step": step} for step, score in scores])
+    assert scorer.memory == {"best": 90.0, "step": 0, "num_worse": 3}
+
+
+def test_of_a_model_that_knew_the_task_step_0_counts_too(pretrained_folder, texts, tmp_path, scripted, monkeypatch):
+    first = finetune("classification", model=pretrained_folder, train=texts, out=tmp_path / "first", overrides=FAST)
+    monkeypatch.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
+    changes = [*FAST, "select=best", "training.eval_every=4"]
+    for name, start, is_kept in (("again", first.final, True), ("new", pretrained_folder, False)):
+        scripted([90.0, 20.0, 40.0, 30.0])
+        out = tmp_path / name
+        run = finetune("classification", model=start, train=texts, dev=texts, out=out, overrides=changes)
+        before, after = (read_folder(folder).tensors["embeddings.word.weight"] for folder in (start, run.final))
+        assert (before == after).all() == is_kept
+        best = json.loads((out / "best" / "spanwise.json").read_text())["dev_scores"]
+        assert best == {"accuracy": 90.0 if is_kept else 40.0}
 
 
 def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tmp_path, scripted, monkeypatch):

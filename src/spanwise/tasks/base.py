@@ -68,6 +68,7 @@ class Task(ABC, Generic[D, F, O, P]):
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
     example_name: ClassVar[str] = "examples"  # what the data counts where it has a length
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
+    further_epochs: ClassVar[int | None] = None  # where the head knows the task; None: as many as for a new head
     row_tensors: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias")  # of the head, with a row for each of row_names
     layout: Layout = "template"  # the special tokens of a sequence
     lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import stored_task
-from spanwise.tasks.heads import begin_as_modernbert, misfit, new_head, stored_head, with_pooler
+from spanwise.tasks.heads import begin_as_modernbert, is_of_task, misfit, new_head, stored_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.teaching.further import Further, regrown_head, told
@@ -23,10 +24,18 @@ from spanwise.tasks.teaching.further import Further, regrown_head, told
 Heads = dict[str, dict[str, Tensor]]
 
 
+class Built(NamedTuple):
+    """What a run trains, and what it found in the folder."""
+
+    model: TaskModel
+    kept_heads: Heads  # of earlier training, which stay beside the model
+    knows_task: bool  # the whole head goes on, and examples of this task made it
+
+
 def build_model(
     checkpoint: Checkpoint, recipe: FinetuningRecipe, further: Further, reset_weights: bool, log: RunLog
-) -> tuple[TaskModel, Heads]:
-    """Return the model to train, and the heads of earlier training that are kept beside it."""
+) -> Built:
+    """Return the model to train, with the heads of earlier training that are kept beside it."""
     task = further.task
     seed = recipe.training.seed
     new_types = task.new_token_types(checkpoint)
@@ -63,7 +72,12 @@ def build_model(
     _freeze(encoder, recipe.frozen_layers)
     if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:
         encoder.embeddings.token_type.requires_grad_(True)
-    return TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log)
+    goes_on = is_there and why_not is None and not further.fresh_rows
+    return Built(
+        TaskModel(task, encoder, head),
+        _kept_heads(checkpoint, task, reset_weights, log),
+        goes_on and is_of_task(checkpoint, task),
+    )
 
 
 def _kept_heads(checkpoint: Checkpoint, task: Task, reset_weights: bool, log: RunLog) -> Heads:

@@ -30,7 +30,7 @@ from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
 from spanwise.tasks.base import D, F, O, P, Task
-from spanwise.tasks.heads import has_own_head, stored_head
+from spanwise.tasks.heads import has_own_head, is_of_task, stored_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.text.tokenizers import Tokenizer
@@ -103,9 +103,7 @@ def known_tasks(source: str | Path) -> list[str]:
     found = []
     for name in TASKS:
         default = task_recipe(name).task.started_from(checkpoint)
-        record = checkpoint.record.get("task")
-        is_recorded = isinstance(record, Mapping) and record.get("part") == class_name(type(default))
-        if default.head_name in checkpoint.heads and (is_recorded or checkpoint.is_labelled(default.head_name)):
+        if is_of_task(checkpoint, default):
             try:
                 stored_task(checkpoint, default)
             except CheckpointError:  # another task's head

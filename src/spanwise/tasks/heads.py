@@ -82,6 +82,13 @@ def stored_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Modu
     return found
 
 
+def is_of_task(checkpoint: Checkpoint, task: Task) -> bool:
+    """Return whether the folder has the task's head, and examples of the task made it."""
+    record = checkpoint.record.get("task")
+    is_recorded = isinstance(record, Mapping) and record.get("part") == class_name(type(task))
+    return task.head_name in checkpoint.heads and (is_recorded or checkpoint.is_labelled(task.head_name))
+
+
 def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
     """Return why the head that the folder has is not this task's, in words; None where it is.
 

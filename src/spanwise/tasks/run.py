@@ -218,7 +218,8 @@ class _Run:
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
         self.learned = asked.learned(checkpoint.record, learned, learned_again)
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
-        self.model, self.kept_heads = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
+        built = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
+        self.model, self.kept_heads, knows_task = built
         self.untuned = self.model.task  # dev data change it
         content = task_content(
             self.model, self.tokenizer, other_heads=self.kept_heads, model_type=self.checkpoint.model_type
@@ -228,14 +229,15 @@ class _Run:
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
         self.batches = self._batches(recipe, log)
         num_examples = len(self.features) + getattr(self.batches, "num_old", 0)
-        self.recipe = recipe = with_epochs(recipe, num_examples)
-        if line := explained(open_recipe, recipe, checkpoint.config, num_examples):
+        self.recipe = recipe = with_epochs(recipe, num_examples, knows_task=knows_task)
+        if line := explained(open_recipe, recipe, checkpoint.config, num_examples, knows_task=knows_task):
             log.say(line)
         for line in [*task.describe(train_data, self.features), *_shortened(task, self.model.encoder.config)]:
             log.say(line)
         self.dev: DevScorer | None = None
         if dev_data is not None:
-            self.dev = DevScorer(self.model, dev_data, self.tokenizer, recipe.training.precision, recipe)
+            precision = recipe.training.precision
+            self.dev = DevScorer(self.model, dev_data, self.tokenizer, precision, recipe, knows_task)
             for line in task.describe_dev(dev_data, self.dev.features):
                 log.say(line)
         self.identity = {  # what a run that goes on must share with the one that was begun

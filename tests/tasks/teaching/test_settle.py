@@ -35,24 +35,35 @@ def texts(tmp_path):
 
 def test_what_is_given_stays_and_what_is_open_is_settled_and_told():
     asked = task_recipe("tagging")
-    taken = with_epochs(with_rate_and_dropout(asked, shape(256, 2)), 6_835)
+    taken = with_epochs(with_rate_and_dropout(asked, shape(256, 2)), 6_835, knows_task=False)
     assert (taken.training.learning_rate, taken.hidden_dropout) == (usual_rate(256, 2), 0.0)
     assert taken.training.length == ("num_epochs", rule.EPOCHS)
-    said = explained(asked, taken, shape(256, 2), 6_835)
+    said = explained(asked, taken, shape(256, 2), 6_835, knows_task=False)
     rate = shown_rate(usual_rate(256, 2))
     assert f"rate {rate} for 2 layers 256 wide; {rule.EPOCHS} epochs for 6,835 examples; no dropout" in said
 
     given = override(asked, ["training.learning_rate=7e-4", "training.num_epochs=2", "hidden_dropout=0.3"])
-    assert with_epochs(with_rate_and_dropout(given, shape(256, 2)), 6_835) == given
-    assert explained(given, given, shape(256, 2), 6_835) == ""
+    assert with_epochs(with_rate_and_dropout(given, shape(256, 2)), 6_835, knows_task=True) == given
+    assert explained(given, given, shape(256, 2), 6_835, knows_task=True) == ""
 
     part = override(asked, ["training.learning_rate=7e-4"])
-    taken = with_epochs(with_rate_and_dropout(part, shape(768, 12)), 10)
-    said = explained(part, taken, shape(768, 12), 10)
+    taken = with_epochs(with_rate_and_dropout(part, shape(768, 12)), 10, knows_task=False)
+    said = explained(part, taken, shape(768, 12), 10, knows_task=False)
     assert said == "Taught as usual: 300 epochs for 10 examples, so that there are 300 steps; dropout 0.1."
     bare = shape(768, 22, dropout=0.0)
-    taken = with_epochs(with_rate_and_dropout(part, bare), 9_999)
-    assert explained(part, taken, bare, 9_999).endswith("no dropout, as it was pre-trained.")
+    taken = with_epochs(with_rate_and_dropout(part, bare), 9_999, knows_task=False)
+    assert explained(part, taken, bare, 9_999, knows_task=False).endswith("no dropout, as it was pre-trained.")
+
+
+def test_questions_for_a_model_that_knows_the_task_are_read_twice_however_few_they_are():
+    asked, names = (with_rate_and_dropout(task_recipe(name), shape(256, 2)) for name in ("qa", "tagging"))
+    for count in (10, 100_000):
+        taken = with_epochs(asked, count, knows_task=True)
+        assert taken.training.num_epochs == 2
+        said = explained(task_recipe("qa"), taken, shape(256, 2), count, knows_task=True)
+        assert f"2 epochs for {count:,} examples, as the head knows the task" in said
+        assert with_epochs(names, count, knows_task=True) == with_epochs(names, count, knows_task=False)
+    assert with_epochs(asked, 10, knows_task=False).training.num_epochs == 300
 
 
 def test_rates_are_shown_as_people_write_them():

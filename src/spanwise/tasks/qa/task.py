@@ -93,6 +93,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     example_name: ClassVar[str] = "questions"
     pipeline_name: ClassVar[str] = "question-answering"
     main_score: ClassVar[str] = "f1"
+    further_epochs: ClassVar[int | None] = 2
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 
     @property

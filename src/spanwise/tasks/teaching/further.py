@@ -28,6 +28,11 @@ class Further:
     task: Task
     before: Task | None = None
 
+    @property
+    def fresh_rows(self) -> list[str]:
+        """Return the names of rows that the head to go on from lacks."""
+        return [name for name in self.task.row_names if self.before and name not in self.before.row_names]
+
 
 def going_on(task: Task, checkpoint: Checkpoint, drop_labels: tuple[str, ...], *, is_fresh: bool) -> Further:
     """Return the task with the rows of the folder's head, those of its training data added, those named removed.
@@ -107,7 +112,7 @@ def told(further: Further) -> str:
     assert before is not None
     parts = {
         "keeps": [name for name in task.row_names if name in before.row_names],
-        "gets fresh rows for": [name for name in task.row_names if name not in before.row_names],
+        "gets fresh rows for": further.fresh_rows,
         "loses": [name for name in before.row_names if name not in task.row_names],
     }
     said = [f"{verb} {', '.join(names)}" for verb, names in parts.items() if names]

@@ -22,15 +22,21 @@ def with_rate_and_dropout(recipe: FinetuningRecipe, config: EncoderConfig) -> Fi
     return recipe
 
 
-def with_epochs(recipe: FinetuningRecipe, num_examples: int) -> FinetuningRecipe:
-    """Return the recipe with what the number of examples decides, where it is open."""
+def with_epochs(recipe: FinetuningRecipe, num_examples: int, *, knows_task: bool) -> FinetuningRecipe:
+    """Return the recipe with what the number of examples decides, where it is open.
+
+    knows_task: training goes on from a head that examples of the same task have made.
+    """
     if recipe.training.num_epochs != "auto":
         return recipe
-    epochs = rule.usual_epochs(max(1, math.ceil(num_examples / recipe.batch_size)))
+    epochs = recipe.task.further_epochs if knows_task else None
+    epochs = epochs or rule.usual_epochs(max(1, math.ceil(num_examples / recipe.batch_size)))
     return replace(recipe, training=replace(recipe.training, num_epochs=epochs))
 
 
-def explained(asked: FinetuningRecipe, taken: FinetuningRecipe, config: EncoderConfig, num_examples: int) -> str:
+def explained(
+    asked: FinetuningRecipe, taken: FinetuningRecipe, config: EncoderConfig, num_examples: int, *, knows_task: bool
+) -> str:
     """Return what the rule took and why, in a line; "" where nothing was open."""
     said = []
     if asked.training.learning_rate == "auto":
@@ -39,6 +45,8 @@ def explained(asked: FinetuningRecipe, taken: FinetuningRecipe, config: EncoderC
     if asked.training.num_epochs == "auto":
         epochs = taken.training.num_epochs
         why = f", so that there are {rule.LEAST_STEPS} steps" if epochs != rule.EPOCHS else ""
+        if knows_task and taken.task.further_epochs:
+            why = ", as the head knows the task; more would cost what it knows"
         said.append(f"{epochs:g} epochs for {num_examples:,} examples{why}")
     if asked.hidden_dropout == "auto":
         why = "as it was pre-trained" if config.hidden_dropout == 0 else f"below {rule.WIDE} wide"

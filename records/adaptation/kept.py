@@ -1,0 +1,115 @@
+"""At which rate, and for how many steps, should a model go on that has learned its task before? Call again to go on.
+
+    python records/adaptation/kept.py START DATA OUT --tasks questions --labels 100 --steps 100 300
+
+START has the task already, such as spanwise-mini. Labels, dev and batches are those of table.py; the rates are a part
+of the usual one of `finetune` for a fresh head. Each cell is one fine-tuned model, scored on dev alone, so that the
+test files stay for what is chosen here. OUT/kept.json has every score, and the start's own with 0 steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import itertools
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import theirs
+from domains import DOMAINS, prepare
+from table import SCORES, Cell, labelled
+
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.run import finetune
+from spanwise.tasks.teaching.rule import usual_rate
+
+FACTORS = (0.03, 0.1, 0.3, 1.0)  # of the usual rate
+
+
+def dev_score(task: str, model: str | Path, out: Path) -> float:
+    """Return the official score on the dev file of the domain."""
+    domain = DOMAINS[task]
+    found = evaluate(domain.task, model=model, data=out / "data" / f"{task}-dev{domain.suffix}")
+    return float(found.scores[SCORES[domain.task]])
+
+
+def learned(task: str, labels: int, factor: float, steps: int, seed: int, start: str, out: Path) -> dict[str, object]:
+    """Go on from the start with a seed's labels; return the values and the score."""
+    config = read_folder(start).config
+    rate = usual_rate(config.hidden_size, config.num_layers) * factor
+    work = out / f"work-kept-{task}-{labels}"
+    shutil.rmtree(work, ignore_errors=True)  # of a call that was stopped
+    train = labelled(Cell(task=task, arm="finetune", labels=labels, rate=0, seed=seed), out)
+    changes = {"max_steps": steps, "learning_rate": rate, "seed": seed}
+    overrides = [*(f"training.{name}={value}" for name, value in changes.items()), f"batch_size={theirs.BATCH}"]
+    began = time.monotonic()
+    log = RunLog(work, stream=io.StringIO())
+    result = finetune(DOMAINS[task].task, model=start, train=train, out=work, overrides=overrides, log=log)
+    dev = dev_score(task, result.final, out)
+    shutil.rmtree(work)
+    values = {"task": task, "labels": labels, "factor": factor, "learning_rate": rate, "steps": steps, "seed": seed}
+    return values | {"dev": dev, "seconds": time.monotonic() - began}
+
+
+def table(cells: Sequence[dict]) -> str:
+    """One line per task, labels and steps, with the rates as columns: the scores of the seeds, and their mean."""
+    factors = sorted({cell["factor"] for cell in cells})
+    lines = ["| task | labels | steps | " + " | ".join(f"{factor:g} of the rate" for factor in factors) + " |"]
+    lines.append("|" + "---|" * (3 + len(factors)))
+    rows = sorted({(cell["task"], cell["labels"], cell["steps"]) for cell in cells}, key=str)
+    for row in rows:
+        shown = []
+        for factor in factors:
+            same = [c for c in cells if (c["task"], c["labels"], c["steps"], c["factor"]) == (*row, factor)]
+            scores = [cell["dev"] for cell in same]
+            each = ", ".join(f"{score:.1f}" for score in scores)
+            shown.append(f"{statistics.fmean(scores):.1f} ({each})" if scores else "")
+        lines.append(f"| {row[0]} | {row[1] or 'all'} | {row[2]} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def keep(out: Path) -> None:
+    """Write every cell in one file, and print the table."""
+    cells = [json.loads(path.read_text()) for path in sorted((out / "kept").glob("*.json"))]
+    write_text_atomic(out / "kept.json", json.dumps(cells, indent=1) + "\n")
+    print(table([cell for cell in cells if cell["steps"]]), flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is left, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("start")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--tasks", nargs="+", choices=list(DOMAINS), default=["questions"])
+    parser.add_argument("--labels", type=int, nargs="+", default=[100], help="0: all there are")
+    parser.add_argument("--steps", type=int, nargs="+", default=[100, 300])
+    parser.add_argument("--factors", type=float, nargs="+", default=FACTORS, help="of the usual rate")
+    parser.add_argument("--seeds", type=int, default=2)
+    given = parser.parse_args(arguments)
+    prepare(given.data, given.out, given.tasks)
+    (given.out / "kept").mkdir(exist_ok=True)
+    for task in given.tasks:
+        path = given.out / "kept" / f"{task}-start.json"
+        if not path.exists():
+            record = {"task": task, "steps": 0, "dev": dev_score(task, given.start, given.out)}
+            write_text_atomic(path, json.dumps(record, indent=1) + "\n")
+    cells = itertools.product(given.tasks, given.labels, range(given.seeds), given.steps, given.factors)
+    for task, labels, seed, steps, factor in cells:
+        path = given.out / "kept" / f"{task}-{labels}-{factor:g}-{steps}-{seed}.json"
+        if not path.exists():
+            record = learned(task, labels, factor, steps, seed, given.start, given.out)
+            write_text_atomic(path, json.dumps(record, indent=1) + "\n")
+            print(f"{path.stem}: dev {record['dev']:.1f} in {record['seconds']:.0f} s", flush=True)
+    keep(given.out)
+
+
+if __name__ == "__main__":
+    main()
