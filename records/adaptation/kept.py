@@ -10,10 +10,8 @@ test files stay for what is chosen here. OUT/kept.json has every score, and the 
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import json
-import shutil
 import statistics
 import time
 from collections.abc import Sequence
@@ -21,41 +19,37 @@ from pathlib import Path
 
 import theirs
 from domains import DOMAINS, prepare
-from table import SCORES, Cell, labelled
+from table import SCORES, Cell, labelled, ours
 
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import write_text_atomic
-from spanwise.runtime.progress import RunLog
 from spanwise.tasks.evaluate import evaluate
-from spanwise.tasks.run import finetune
 from spanwise.tasks.teaching.rule import usual_rate
 
 FACTORS = (0.03, 0.1, 0.3, 1.0)  # of the usual rate
-
-
-def dev_score(task: str, model: str | Path, out: Path) -> float:
-    """Return the official score on the dev file of the domain."""
-    domain = DOMAINS[task]
-    found = evaluate(domain.task, model=model, data=out / "data" / f"{task}-dev{domain.suffix}")
-    return float(found.scores[SCORES[domain.task]])
 
 
 def learned(task: str, labels: int, factor: float, steps: int, seed: int, start: str, out: Path) -> dict[str, object]:
     """Go on from the start with a seed's labels; return the values and the score."""
     config = read_folder(start).config
     rate = usual_rate(config.hidden_size, config.num_layers) * factor
-    work = out / f"work-kept-{task}-{labels}"
-    shutil.rmtree(work, ignore_errors=True)  # of a call that was stopped
-    train = labelled(Cell(task=task, arm="finetune", labels=labels, rate=0, seed=seed), out)
-    changes = {"max_steps": steps, "learning_rate": rate, "seed": seed}
-    overrides = [*(f"training.{name}={value}" for name, value in changes.items()), f"batch_size={theirs.BATCH}"]
+    cell = Cell(task=task, arm="finetune", labels=labels, rate=0, seed=seed)
     began = time.monotonic()
-    log = RunLog(work, stream=io.StringIO())
-    result = finetune(DOMAINS[task].task, model=start, train=train, out=work, overrides=overrides, log=log)
-    dev = dev_score(task, result.final, out)
-    shutil.rmtree(work)
+    found = ours(cell, start, labelled(cell, out), dev_of(task, out), steps, rate, out / f"work-kept-{task}-{labels}")
     values = {"task": task, "labels": labels, "factor": factor, "learning_rate": rate, "steps": steps, "seed": seed}
-    return values | {"dev": dev, "seconds": time.monotonic() - began}
+    return values | found | {"seconds": time.monotonic() - began}
+
+
+def of_start(task: str, start: str, out: Path) -> dict[str, object]:
+    """Score the start as it is."""
+    name = DOMAINS[task].task
+    score = evaluate(name, model=start, data=dev_of(task, out)["dev"]).scores[SCORES[name]]
+    return {"task": task, "steps": 0, "dev": float(score)}
+
+
+def dev_of(task: str, out: Path) -> theirs.Files:
+    """Return the file that a cell is scored on."""
+    return {"dev": out / "data" / f"{task}-dev{DOMAINS[task].suffix}"}
 
 
 def table(cells: Sequence[dict]) -> str:
@@ -99,8 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for task in given.tasks:
         path = given.out / "kept" / f"{task}-start.json"
         if not path.exists():
-            record = {"task": task, "steps": 0, "dev": dev_score(task, given.start, given.out)}
-            write_text_atomic(path, json.dumps(record, indent=1) + "\n")
+            write_text_atomic(path, json.dumps(of_start(task, given.start, given.out), indent=1) + "\n")
     cells = itertools.product(given.tasks, given.labels, range(given.seeds), given.steps, given.factors)
     for task, labels, seed, steps, factor in cells:
         path = given.out / "kept" / f"{task}-{labels}-{factor:g}-{steps}-{seed}.json"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from spanwise.interop.huggingface import read_folder
+from spanwise.tasks.run import finetune
 
 PLACE = Path(__file__).parents[2] / "records" / "adaptation"
 TEXT = "the old river ran past a stone bridge and into the quiet town where people sold bread fish cloth"
@@ -300,3 +301,29 @@ def test_a_tag_that_the_labels_lack_is_none_to_predict(tmp_path):
         {"tokens": ["Ada"], "ner_tags": ["B-PER"]},
     ]
     assert tags == {"B-PER", "O"}
+
+
+@pytest.mark.slow
+def test_a_model_that_knows_its_task_goes_on_at_each_rate_for_each_number_of_steps(data, start, tmp_path, capsys):
+    (tmp_path / "known.conll").write_text("town B-place\nand O\n")
+    known = finetune(
+        "tagging",
+        model=start,
+        train=tmp_path / "known.conll",
+        out=tmp_path / "known",
+        overrides=["training.max_steps=1"],
+    )
+    kept, out = opened("kept.py"), tmp_path / "out"
+    options = "--tasks web-names --labels 8 --steps 1 2 --factors 0.1 1"
+    call = [str(known.final), str(data), str(out), *options.split(" ")]
+    kept.main([*call, "--seeds", "1"])
+    assert capsys.readouterr().out.count("web-names-8-") == 4
+    kept.main([*call, "--seeds", "2"])
+    told = capsys.readouterr().out
+    assert told.count("web-names-8-") == 4 and "| web-names | 8 | 2 |" in told
+    begun, *cells = sorted(json.loads((out / "kept.json").read_text()), key=lambda one: one["steps"])
+    assert set(begun) == {"task", "steps", "dev"} and len(cells) == 8
+    asked = {(one["steps"], one["factor"], one["seed"]) for one in cells}
+    assert asked == set(itertools.product((1, 2), (0.1, 1.0), (0, 1)))
+    assert {one["learning_rate"] for one in cells} == {1e-4, 1e-3}
+    assert not list(out.glob("work-*"))

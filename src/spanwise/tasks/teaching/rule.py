@@ -9,6 +9,10 @@ Few examples are read until so many steps are done: with three epochs of them BE
 2021, section 5; Zhang et al. 2021, section 6). Dropout is never more than the encoder was pre-trained with: 0.1 cost
 one that had none 16 points of F1 of questions (records/spanwise-night); on other tasks it decides little. That narrow
 encoders go without where they had some is not measured; the English reader that ships learned its questions with 0.1.
+
+A model that knows how to answer questions reads new ones twice, however few they are (`QuestionAnswering`): what it
+knows lies in its encoder, and each time that the same questions come again costs some of it. In names and classes the
+least number of steps is worth having then too. Both are measured in records/adaptation (kept.py).
 """
 
 import math
