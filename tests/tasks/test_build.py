@@ -24,6 +24,8 @@ from spanwise.tasks.teaching.further import Further
 from spanwise.training.plan import TrainingOptions
 from spanwise.weights import shipped_folder
 
+FEW = ["training.max_steps=1"]
+
 
 def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pretrained_folder, squad_files, tmp_path):
     asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": [*FAST[1:], "training.max_steps=1"]}
@@ -56,31 +58,42 @@ def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
     assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
 
 
-def test_a_model_knows_a_task_where_its_examples_made_the_whole_head(pretrained_folder, finetuned, tmp_path):
-    def knows(folder, task, *, reset_weights=False, recipe=None, before=None):
-        checkpoint = read_folder(folder)
-        task = task.started_from(checkpoint)
-        recipe = recipe or FinetuningRecipe(task=task, training=TrainingOptions(max_steps=1))
-        log = RunLog(tmp_path, stream=io.StringIO())
-        return build_model(checkpoint, recipe, Further(task, before), reset_weights, log).knows_task
+def knows(folder, task, tmp_path, *, reset_weights=False, before=None, **changes):
+    checkpoint = read_folder(folder)
+    recipe = FinetuningRecipe(task=task, training=TrainingOptions(max_steps=1), **changes)
+    log = RunLog(tmp_path, stream=io.StringIO())
+    return build_model(checkpoint, recipe, Further(task, before), reset_weights, log).knows_task
 
-    reads = QuestionAnswering()
-    assert knows(finetuned.final, reads)
-    assert not knows(pretrained_folder, reads)
-    assert not knows(finetuned.final, reads, reset_weights=True)
-    anew = FinetuningRecipe(task=reads, training=TrainingOptions(max_steps=1), fresh_head=True)
-    assert not knows(finetuned.final, reads, recipe=anew)
-    assert knows("spanwise-nano-ko", reads) is False  # its base has the pointer that recurring spans taught
 
-    (tmp_path / "old.conll").write_text("Han B-LOC\nis O\n")
+def test_a_model_knows_its_questions_where_some_taught_it_in_the_same_way(pretrained_folder, finetuned, tmp_path):
+    reads = finetuned.task
+    assert knows(finetuned.final, reads, tmp_path)
+    assert not knows(pretrained_folder, reads, tmp_path)
+    assert not knows(finetuned.final, reads, tmp_path, reset_weights=True)
+    assert not knows(finetuned.final, reads, tmp_path, fresh_head=True)
+    assert not knows(finetuned.final, dataclasses.replace(reads, shared_words="marked"), tmp_path)
+
+
+def test_a_pointer_of_pre_training_knows_no_questions_though_another_head_does(tmp_path, squad_files):
+    start = shipped_folder("spanwise-nano-ko")
+    asked = {"train": squad_files["1.1"], "overrides": [*FEW, "task.head=boundary"]}
+    boundary = finetune("qa", model=start, from_base=True, out=tmp_path / "run", **asked)
+    points = dataclasses.replace(boundary.task, head="span_selection")
+    assert not knows(start, points, tmp_path) and not knows(boundary.final, points, tmp_path)
+    assert knows(boundary.final, boundary.task, tmp_path)
+    abstains = dataclasses.replace(boundary.task, null_threshold=0.0)
+    assert not knows(boundary.final, abstains, tmp_path)
+
+
+def test_a_tagger_knows_its_task_where_no_row_of_its_head_is_fresh(pretrained_folder, tmp_path):
     train = tmp_path / "old.conll"
-    old = finetune(
-        "tagging", model=pretrained_folder, train=train, out=tmp_path / "old", overrides=["training.max_steps=1"]
-    )
+    train.write_text("Han B-LOC\nis O\n")
+    old = finetune("tagging", model=pretrained_folder, train=train, out=tmp_path / "old", overrides=FEW)
     same = old.task
-    assert knows(old.final, same)
-    assert not knows(old.final, same.with_rows((*same.row_names, "B-PER", "I-PER"), same), before=same)
-    assert knows(old.final, same.with_rows(same.row_names[:1], same), before=same)
+    assert knows(old.final, same, tmp_path)
+    assert not knows(old.final, same.with_rows((*same.row_names, "B-PER", "I-PER"), same), tmp_path, before=same)
+    assert knows(old.final, same.with_rows(same.row_names[:1], same), tmp_path, before=same)
+    assert not knows(old.final, QuestionAnswering(), tmp_path)
 
 
 @pytest.mark.parametrize(("frozen", "trained"), [(0, ("layers.0.", "layers.1.")), (1, ("layers.1.",))])

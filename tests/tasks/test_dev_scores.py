@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +14,10 @@ from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.tasks.dev_scores import DevScorer, check_dev_options
 from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
-from spanwise.training.plan import read_plan
+from spanwise.training.plan import TrainingOptions, read_plan
 
 ROWS = "text\tlabel\nThe Han\ta\nkm km\tb\nIn Seoul\ta\nand and\tb\n"
 FAST = ["training.learning_rate=3e-3", "training.precision=fp32", "training.threads=1", "training.max_steps=24"]
@@ -95,13 +97,16 @@ def test_weights_that_no_step_has_taught_are_never_the_best(pretrained_folder, t
 
 def test_what_is_recalled_from_a_log_leaves_step_0_out_too():
     scorer = object.__new__(DevScorer)
-    scorer.model = SimpleNamespace(task=task_recipe("classification").task)
+    scorer.model, scorer.knows_task = SimpleNamespace(task=task_recipe("classification").task), False
     scores = [(0, 90.0), (4, 20.0), (8, 40.0), (12, 30.0)]
     scorer.recall([{"dev_accuracy": score, "step": step} for step, score in scores])
     assert scorer.memory == {"best": 40.0, "step": 8, "num_worse": 1}
     scorer.recall([{"dev_accuracy": 90.0, "step": 0}])
     assert scorer.memory["best"] == 90.0  # where nothing else was measured
-    scorer.knows_task = True
+    scorer.knows_task, scorer.recipe = True, FinetuningRecipe(task=scorer.model.task, training=TrainingOptions())
+    scorer.recall([{"dev_accuracy": score, "step": step} for step, score in scores])
+    assert scorer.memory["best"] == 40.0  # patience counts as it does of any other model
+    scorer.recipe = replace(scorer.recipe, select="best")
     scorer.recall([{"dev_accuracy": score, "step": step} for step, score in scores])
     assert scorer.memory == {"best": 90.0, "step": 0, "num_worse": 3}
 
@@ -116,8 +121,9 @@ def test_of_a_model_that_knew_the_task_step_0_counts_too(pretrained_folder, text
         run = finetune("classification", model=start, train=texts, dev=texts, out=out, overrides=changes)
         before, after = (read_folder(folder).tensors["embeddings.word.weight"] for folder in (start, run.final))
         assert (before == after).all() == is_kept
-        best = json.loads((out / "best" / "spanwise.json").read_text())["dev_scores"]
-        assert best == {"accuracy": 90.0 if is_kept else 40.0}
+        best, before = (json.loads((at / "spanwise.json").read_text()) for at in (out / "best", first.final))
+        assert best["dev_scores"] == {"accuracy": 90.0 if is_kept else 40.0}
+        assert not is_kept or best["learned_from"] == before["learned_from"]  # no step has read the texts
 
 
 def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tmp_path, scripted, monkeypatch):

@@ -121,6 +121,10 @@ class Task(ABC, Generic[D, F, O, P]):
         """
         return self
 
+    def asks_as(self, before: Self) -> bool:
+        """Return whether a model that was taught `before` knows this task: it is asked the same, in the same way."""
+        return True
+
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
         """Return a row for each token type that the task's sequences hold and the folder's encoder lacks: the row that
         it begins as a copy of. They are trained even where embeddings are frozen."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import second_token_type, with_token_types
@@ -16,7 +16,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import stored_task
-from spanwise.tasks.heads import begin_as_modernbert, is_of_task, misfit, new_head, stored_head, with_pooler
+from spanwise.tasks.heads import begin_as_modernbert, is_taught, misfit, new_head, stored_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.teaching.further import Further, regrown_head, told
@@ -29,7 +29,7 @@ class Built(NamedTuple):
 
     model: TaskModel
     kept_heads: Heads  # of earlier training, which stay beside the model
-    knows_task: bool  # the whole head goes on, and examples of this task made it
+    knows_task: bool  # all of the head goes on, and examples of this task taught it
 
 
 def build_model(
@@ -72,12 +72,19 @@ def build_model(
     _freeze(encoder, recipe.frozen_layers)
     if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:
         encoder.embeddings.token_type.requires_grad_(True)
-    goes_on = is_there and why_not is None and not further.fresh_rows
-    return Built(
-        TaskModel(task, encoder, head),
-        _kept_heads(checkpoint, task, reset_weights, log),
-        goes_on and is_of_task(checkpoint, task),
-    )
+    knows_task = is_there and why_not is None and not new_types and _knows(checkpoint, further)
+    return Built(TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log), knows_task)
+
+
+def _knows(checkpoint: Checkpoint, further: Further) -> bool:
+    """Return whether examples of the task taught every row of the folder's head, and it was asked in the same way."""
+    if further.fresh_rows or not is_taught(checkpoint, further.task.head_name):
+        return False
+    try:
+        before = further.before or stored_task(checkpoint, further.task)
+    except CheckpointError:  # another task was taught
+        return False
+    return further.task.asks_as(before)
 
 
 def _kept_heads(checkpoint: Checkpoint, task: Task, reset_weights: bool, log: RunLog) -> Heads:

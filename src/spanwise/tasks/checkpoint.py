@@ -26,11 +26,10 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.record import RECORD
-from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
 from spanwise.tasks.base import D, F, O, P, Task
-from spanwise.tasks.heads import has_own_head, is_of_task, stored_head
+from spanwise.tasks.heads import has_own_head, is_taught, stored_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.text.tokenizers import Tokenizer
@@ -103,7 +102,9 @@ def known_tasks(source: str | Path) -> list[str]:
     found = []
     for name in TASKS:
         default = task_recipe(name).task.started_from(checkpoint)
-        if is_of_task(checkpoint, default):
+        record = checkpoint.record.get("task")
+        is_recorded = isinstance(record, Mapping) and record.get("part") == class_name(type(default))
+        if default.head_name in checkpoint.heads and (is_recorded or checkpoint.is_labelled(default.head_name)):
             try:
                 stored_task(checkpoint, default)
             except CheckpointError:  # another task's head
@@ -187,15 +188,11 @@ def _check_size(checkpoint: Checkpoint, task: Task) -> None:
 
 def _warn_of_untaught(checkpoint: Checkpoint, task: Task) -> None:
     """Log a warning where the head that answers comes from pre-training, and no labelled task has taught it."""
-    name = task.head_name
-    family = BY_MODEL_TYPE.get(checkpoint.model_type)
-    architecture = None if family is None else family.architectures.get(checkpoint.source_class)
-    is_of_task = architecture is not None and architecture.kind == "task" and name in architecture.heads
-    if name in KINDS and not KINDS[name].is_labelled and not is_of_task and not checkpoint.record.get("task"):
+    if task.head_name in KINDS and not is_taught(checkpoint, task.head_name):
         logger.warning(
             "%s: the head %r comes from pre-training and was never taught this task; it answers as well as it can.",
             checkpoint.folder,
-            name,
+            task.head_name,
         )
 
 

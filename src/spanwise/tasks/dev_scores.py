@@ -1,7 +1,7 @@
 """Dev data scored in the course of a run: the best evaluation kept, and the run ended when no better one comes.
 
 The evaluation before the first step is a figure to compare with, and no candidate where the head is fresh: one that
-calls everything by one name can score above the first weights that have learned something. A head that knows the task
+calls everything by one name can score above the first weights that have learned something. A model that knows the task
 may well be best as it is. What was scored before is kept in the run's checkpoints, so a resumed run decides as one that
 was never stopped.
 """
@@ -76,10 +76,11 @@ class DevScorer(Generic[D, F, O, P]):
     def _takes_in(self, score: float, step: int) -> bool:
         """Remember a score; True where it is the best so far. Of equal ones the later counts: it has seen more.
 
-        That of step 0 gives way to the first after it, whatever that is, unless the model knew the task.
+        That of step 0 gives way to the first after it, whatever that is, unless the best is kept of a model that knew
+        the task.
         """
         best = self.memory.get("best")
-        gives_way = self.memory.get("step") == 0 and not self.knows_task
+        gives_way = self.memory.get("step") == 0 and not (self.knows_task and self.recipe.select == "best")
         is_best = best is None or gives_way or score >= best
         if is_best:
             self.memory = {"best": score, "step": step, "num_worse": 0}

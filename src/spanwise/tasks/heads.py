@@ -13,6 +13,7 @@ from torch import nn
 from spanwise.config.records import class_name
 from spanwise.interop.checkpoint import Checkpoint, build_head, fill
 from spanwise.interop.heads import KINDS, make_head
+from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.qa import QuestionAnsweringHead
@@ -82,11 +83,12 @@ def stored_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Modu
     return found
 
 
-def is_of_task(checkpoint: Checkpoint, task: Task) -> bool:
-    """Return whether the folder has the task's head, and examples of the task made it."""
-    record = checkpoint.record.get("task")
-    is_recorded = isinstance(record, Mapping) and record.get("part") == class_name(type(task))
-    return task.head_name in checkpoint.heads and (is_recorded or checkpoint.is_labelled(task.head_name))
+def is_taught(checkpoint: Checkpoint, name: str) -> bool:
+    """Return whether a labelled task has taught the head of this name that a folder has."""
+    family = BY_MODEL_TYPE.get(checkpoint.model_type)
+    architecture = None if family is None else family.architectures.get(checkpoint.source_class)
+    is_of_task = architecture is not None and architecture.kind == "task" and name in architecture.heads
+    return checkpoint.is_labelled(name) or is_of_task or bool(checkpoint.record.get("task"))
 
 
 def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:

@@ -216,10 +216,12 @@ class _Run:
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
+        self.learned_before = asked.learned(checkpoint.record, [], [])
         self.learned = asked.learned(checkpoint.record, learned, learned_again)
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         built = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
-        self.model, self.kept_heads, knows_task = built
+        self.model, self.kept_heads = built.model, built.kept_heads
+        knows_task = built.knows_task and not (named or added)
         self.untuned = self.model.task  # dev data change it
         content = task_content(
             self.model, self.tokenizer, other_heads=self.kept_heads, model_type=self.checkpoint.model_type
@@ -269,7 +271,7 @@ class _Run:
 
         def save_best() -> None:
             with atomic_folder(folder.path / BEST_NAME, existing="replace") as temporary:
-                self.save(temporary)
+                self.save(temporary, has_learned=scorer is None or scorer.step > 0)
 
         if scorer is not None:
             scorer.save_best = save_best
@@ -291,10 +293,11 @@ class _Run:
             stop_early=None if scorer is None else scorer.stop_early,
         )
 
-    def save(self, target: Path) -> None:
+    def save(self, target: Path, *, has_learned: bool = True) -> None:
         """Write the model folder as the run has it now; spanwise.json says where the model comes from.
 
-        A checkpoint between two evaluations has no scores, nor thresholds: those there are belong to other weights.
+        has_learned: False before the first step. A checkpoint between two evaluations has no scores, nor thresholds:
+        those there are belong to other weights.
         """
         model = self.model
         scores: Scores = {}
@@ -313,7 +316,7 @@ class _Run:
             extra={
                 **descriptions_of_heads(self.checkpoint.record),
                 "finetuned": {name: value for name, value in self.asked.record().items() if value is not None},
-                LEARNED_FROM: self.learned,
+                LEARNED_FROM: self.learned if has_learned else self.learned_before,
                 "dev_scores": scores,
             },
         )
@@ -324,7 +327,8 @@ class _Run:
         if scorer is not None and self.recipe.select == "best":
             moved = put_best_in_place(folder, training.final, was_finished=was_finished)
             if moved:
-                self.log.say("The best weights on dev data are kept, not the last.")
+                which = "" if scorer.memory.get("step", 1) else " were those before the first step; they"
+                self.log.say(f"The best weights on dev data{which} are kept, not the last.")
             if moved or training.resumed_from is not None:
                 take_weights(self.model, training.final)
                 scorer.predictions = None

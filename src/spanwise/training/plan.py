@@ -58,7 +58,7 @@ class TrainingOptions:
     max_grad_norm: Annotated[float, Field(ge=0, le=1e9)] = 1.0  # global norm; 0 does not clip
     max_steps: Steps | None = None  # length of the run: one of these four
     max_tokens: Annotated[int, Field(ge=1, le=10**16)] | None = None  # real tokens
-    num_epochs: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] | None = None  # auto (fine-tuning): by examples
+    num_epochs: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] | None = None  # auto: by task and examples
     budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
     compile: Literal["auto", "on", "graphs", "off"] = "auto"  # layers and heads by torch.compile; auto: on a GPU

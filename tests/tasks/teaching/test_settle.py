@@ -61,7 +61,7 @@ def test_questions_for_a_model_that_knows_the_task_are_read_twice_however_few_th
         taken = with_epochs(asked, count, knows_task=True)
         assert taken.training.num_epochs == 2
         said = explained(task_recipe("qa"), taken, shape(256, 2), count, knows_task=True)
-        assert f"2 epochs for {count:,} examples, as the head knows the task" in said
+        assert f"2 epochs for {count:,} examples, as the model has learned this task before" in said
         assert with_epochs(names, count, knows_task=True) == with_epochs(names, count, knows_task=False)
     assert with_epochs(asked, 10, knows_task=False).training.num_epochs == 300
 
@@ -106,6 +106,20 @@ def test_finetune_takes_tells_and_records_them_and_a_resume_computes_nothing_ane
     (out / "recipe.json").write_text("{")
     with pytest.raises(CheckpointError, match=r"recipe\.json can't be read"):
         finetune("classification", **asked, resume=True)
+
+
+def test_a_reader_that_goes_on_reads_few_questions_twice_and_its_base_until_it_knows_how(tmp_path, monkeypatch):
+    question = {"id": "1", "question": "서울은?", "answers": [{"text": "한강", "answer_start": 3}]}
+    article = {"title": "강", "paragraphs": [{"context": "서울 한강", "qas": [question]}]}
+    (tmp_path / "train.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
+    monkeypatch.setattr(rule, "LEAST_STEPS", 6)
+    told = "2 epochs for 1 examples, as the model has learned this task before"
+    for name, epochs in (("reader", 2), ("base", 6)):
+        said, out = io.StringIO(), tmp_path / name
+        asked = {"model": "spanwise-nano-ko", "train": tmp_path / "train.json", "from_base": name == "base"}
+        run = finetune("qa", **asked, out=out, log=RunLog(out, stream=said))
+        assert (run.recipe.training.num_epochs, run.training.steps) == (epochs, epochs)
+        assert (told in said.getvalue()) == (name == "reader")
 
 
 def test_a_run_of_a_version_without_the_rule_goes_on_as_it_began(pretrained_folder, texts, tmp_path):

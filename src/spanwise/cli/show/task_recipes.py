@@ -31,4 +31,4 @@ def show_task_recipes(task: str, overrides: Sequence[str], *, json: bool) -> Non
         own = "the encoder's" if recipe.hidden_dropout is None else str(recipe.hidden_dropout)
         rows.append((name, rate, length, str(recipe.batch_size), own))
     print_table(("recipe", "rate", "length", "batch", "dropout"), rows, title=task)
-    say("auto: by the encoder's width and depth and the number of examples; finetune says what it took.")
+    say("auto: by the encoder's shape, the number of examples and what the model knows; finetune says what it took.")

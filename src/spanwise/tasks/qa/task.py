@@ -132,6 +132,12 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             marked = _is_from_nothing(checkpoint) and checkpoint.config.hidden_size <= NARROW
         return dataclasses.replace(self, shared_words="marked" if marked else "unmarked")
 
+    def asks_as(self, before: Self) -> bool:
+        """The same head, shared words marked as before, and no unanswerable questions that are new to the model."""
+        learns_to_abstain = self.null_threshold is not None and before.null_threshold is None
+        same = self.head_name == before.head_name and self.marks_shared == before.marks_shared
+        return same and not learns_to_abstain
+
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
         """Those of shared words, where the folder was not taught with them."""
         is_new = self.marks_shared and not self._has_marks(checkpoint)

@@ -25,7 +25,7 @@ def with_rate_and_dropout(recipe: FinetuningRecipe, config: EncoderConfig) -> Fi
 def with_epochs(recipe: FinetuningRecipe, num_examples: int, *, knows_task: bool) -> FinetuningRecipe:
     """Return the recipe with what the number of examples decides, where it is open.
 
-    knows_task: training goes on from a head that examples of the same task have made.
+    knows_task: training goes on from a model that examples of the same task have taught.
     """
     if recipe.training.num_epochs != "auto":
         return recipe
@@ -46,7 +46,7 @@ def explained(
         epochs = taken.training.num_epochs
         why = f", so that there are {rule.LEAST_STEPS} steps" if epochs != rule.EPOCHS else ""
         if knows_task and taken.task.further_epochs:
-            why = ", as the head knows the task; more would cost what it knows"
+            why = ", as the model has learned this task before"
         said.append(f"{epochs:g} epochs for {num_examples:,} examples{why}")
     if asked.hidden_dropout == "auto":
         why = "as it was pre-trained" if config.hidden_dropout == 0 else f"below {rule.WIDE} wide"
