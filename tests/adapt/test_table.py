@@ -321,7 +321,7 @@ def test_a_model_that_knows_its_task_goes_on_at_each_rate_for_each_number_of_ste
     kept.main([*call, "--seeds", "2"])
     told = capsys.readouterr().out
     assert told.count("web-names-8-") == 4 and "| web-names | 8 | 2 |" in told
-    begun, *cells = sorted(json.loads((out / "kept.json").read_text()), key=lambda one: one["steps"])
+    begun, *cells = sorted(json.loads((out / "kept-final.json").read_text()), key=lambda one: one["steps"])
     assert set(begun) == {"task", "steps", "dev"} and len(cells) == 8
     asked = {(one["steps"], one["factor"], one["seed"]) for one in cells}
     assert asked == set(itertools.product((1, 2), (0.1, 1.0), (0, 1)))

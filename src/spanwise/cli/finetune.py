@@ -65,7 +65,7 @@ def finetune(
     tokenizer
         Folder or hub id of the tokenizer. Default: the checkpoint's.
     recipe
-        One of spanwise show recipe TASK. Default: the first; its rate, epochs and dropout follow encoder and examples.
+        One of spanwise show recipe TASK. Default: the first; its rate, epochs and dropout follow model and examples.
     seeds
         Run so many times, with the seeds 0, 1, ..., into OUT/seed-0, ...; prints mean and deviation of each score.
     reset_weights

@@ -133,7 +133,7 @@ def finetune(
     `task_name` is one of the package's tasks, or `file.py:function` for a task of one's own. `recipe` (a value, or the
     name of one of the task's; None: its first) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a
     length among them (`training.max_steps`, ...) takes the place of the recipe's. Values that are `auto` then follow
-    from the encoder and the number of examples (`tasks/teaching/rule.py`); the log says which and why.
+    from the model and the number of examples (`tasks/teaching/rule.py`); the log says which and why.
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
     Several files of `train` are learned from as one. Of question files `not_from` leaves out paragraphs that share
     eight words in a row with a paragraph of one of those (such as the test set); the log says how many. `origins` are
