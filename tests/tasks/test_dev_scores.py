@@ -115,10 +115,12 @@ def test_of_a_model_that_knew_the_task_step_0_counts_too(pretrained_folder, text
     first = finetune("classification", model=pretrained_folder, train=texts, out=tmp_path / "first", overrides=FAST)
     monkeypatch.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
     changes = [*FAST, "select=best", "training.eval_every=4"]
+    others = tmp_path / "others.tsv"
+    others.write_text(ROWS)
     for name, start, is_kept in (("again", first.final, True), ("new", pretrained_folder, False)):
         scripted([90.0, 20.0, 40.0, 30.0])
         out = tmp_path / name
-        run = finetune("classification", model=start, train=texts, dev=texts, out=out, overrides=changes)
+        run = finetune("classification", model=start, train=others, dev=texts, out=out, overrides=changes)
         before, after = (read_folder(folder).tensors["embeddings.word.weight"] for folder in (start, run.final))
         assert (before == after).all() == is_kept
         best, before = (json.loads((at / "spanwise.json").read_text()) for at in (out / "best", first.final))
