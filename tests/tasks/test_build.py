@@ -65,13 +65,19 @@ def knows(folder, task, tmp_path, *, reset_weights=False, before=None, **changes
     return build_model(checkpoint, recipe, Further(task, before), reset_weights, log).knows_task
 
 
-def test_a_model_knows_its_questions_where_some_taught_it_in_the_same_way(pretrained_folder, finetuned, tmp_path):
+def test_a_model_knows_its_questions_where_some_taught_it_in_the_same_way(
+    pretrained_folder, finetuned, squad_files, tmp_path
+):
     reads = finetuned.task
     assert knows(finetuned.final, reads, tmp_path)
     assert not knows(pretrained_folder, reads, tmp_path)
     assert not knows(finetuned.final, reads, tmp_path, reset_weights=True)
     assert not knows(finetuned.final, reads, tmp_path, fresh_head=True)
-    assert not knows(finetuned.final, dataclasses.replace(reads, shared_words="marked"), tmp_path)
+    marks = dataclasses.replace(reads, shared_words="marked")
+    assert not knows(finetuned.final, marks, tmp_path)
+    asked = {"train": squad_files["v2.0"], "overrides": [*FEW, "task.shared_words=marked"]}
+    marked = finetune("qa", model=pretrained_folder, out=tmp_path / "marked", **asked)
+    assert knows(marked.final, marks, tmp_path) and not knows(marked.final, reads, tmp_path)
 
 
 def test_a_pointer_of_pre_training_knows_no_questions_though_another_head_does(tmp_path, squad_files):

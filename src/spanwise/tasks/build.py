@@ -72,7 +72,7 @@ def build_model(
     _freeze(encoder, recipe.frozen_layers)
     if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:
         encoder.embeddings.token_type.requires_grad_(True)
-    knows_task = is_there and why_not is None and not new_types and _knows(checkpoint, further)
+    knows_task = is_there and why_not is None and _knows(checkpoint, further)
     return Built(TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log), knows_task)
 
 

@@ -220,8 +220,7 @@ class _Run:
         self.learned = asked.learned(checkpoint.record, learned, learned_again)
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         built = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
-        self.model, self.kept_heads = built.model, built.kept_heads
-        knows_task = built.knows_task and not (named or added)
+        self.model, self.kept_heads, knows_task = built.model, built.kept_heads, built.knows_task
         self.untuned = self.model.task  # dev data change it
         content = task_content(
             self.model, self.tokenizer, other_heads=self.kept_heads, model_type=self.checkpoint.model_type
