@@ -11,7 +11,7 @@ def test_a_tasks_recipes_say_what_follows_from_the_encoder(capsys):
     usual, paper = (next(line for line in printed.splitlines() if line.split()[:1] == [n]) for n in ("tags", "bert"))
     assert usual.split()[1:] == ["auto", "num_epochs=auto", "32", "auto"]
     assert paper.split()[1:4] == ["3e-5", "num_epochs=3", "32"] and "the encoder's" in paper
-    assert "auto: by the encoder's width and depth and the number of examples" in printed.replace("\n", " ")
+    assert "auto: by the encoder's shape, the number of examples and what the model knows" in printed.replace("\n", " ")
     changes = ["--set", "training.learning_rate=2e-3", "--set", "training.max_steps=7"]
     assert main(["show", "recipe", "tagging", "--json", *changes]) == 0
     records = json.loads(capsys.readouterr().out)
