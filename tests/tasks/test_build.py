@@ -73,7 +73,10 @@ def test_a_model_knows_its_questions_where_some_taught_it_in_the_same_way(
     assert not knows(pretrained_folder, reads, tmp_path)
     assert not knows(finetuned.final, reads, tmp_path, reset_weights=True)
     assert not knows(finetuned.final, reads, tmp_path, fresh_head=True)
+    theirs = shutil.copytree(finetuned.final, tmp_path / "theirs")
+    (theirs / "spanwise.json").unlink()  # as of a folder from the hub
     marks = dataclasses.replace(reads, shared_words="marked")
+    assert knows(theirs, reads, tmp_path) and not knows(theirs, marks, tmp_path)
     assert not knows(finetuned.final, marks, tmp_path)
     asked = {"train": squad_files["v2.0"], "overrides": [*FEW, "task.shared_words=marked"]}
     marked = finetune("qa", model=pretrained_folder, out=tmp_path / "marked", **asked)

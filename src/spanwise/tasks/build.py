@@ -72,12 +72,15 @@ def build_model(
     _freeze(encoder, recipe.frozen_layers)
     if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:
         encoder.embeddings.token_type.requires_grad_(True)
-    knows_task = is_there and why_not is None and _knows(checkpoint, further)
+    knows_task = is_there and why_not is None and not new_types and _knows(checkpoint, further)
     return Built(TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log), knows_task)
 
 
 def _knows(checkpoint: Checkpoint, further: Further) -> bool:
-    """Return whether examples of the task taught every row of the folder's head, and it was asked in the same way."""
+    """Return whether examples of the task taught every row of the folder's head, asked in the same way.
+
+    A folder that says nothing of how it was taught is taken to be asked in the same way.
+    """
     if further.fresh_rows or not is_taught(checkpoint, further.task.head_name):
         return False
     try:

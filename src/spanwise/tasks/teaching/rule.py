@@ -11,8 +11,8 @@ one that had none 16 points of F1 of questions (records/spanwise-night); on othe
 encoders go without where they had some is not measured; the English reader that ships learned its questions with 0.1.
 
 A model that knows how to answer questions reads new ones twice, however few they are (`QuestionAnswering`): what it
-knows lies in its encoder, and each time that the same questions come again costs some of it. In names the least number
-of steps is worth having then too. Both are measured in records/adaptation (kept.py); other tasks are not.
+knows lies in its encoder, and each time that the same questions come again costs some of it. Names gain by the rule for
+a fresh head then too. Both are measured in records/adaptation (kept.py); other tasks are not.
 """
 
 import math
