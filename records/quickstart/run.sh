@@ -12,3 +12,4 @@ for seed in 0 1 2; do
 done
 for language in en ko; do go $language-scratch --language $language --from-scratch; done
 python3 "$here/table.py" "$out"
+python3 "$here/together.py" "$out"
