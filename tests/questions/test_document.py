@@ -6,7 +6,6 @@ from spanwise.errors import ConfigError
 from spanwise.questions.document import MAX_OF_OWN, MAX_PER_PASSAGE, Maker
 from spanwise.questions.english import EnglishRules
 from spanwise.questions.korean import KoreanRules
-from spanwise.text.word_runs import WordRuns
 
 
 @pytest.fixture(params=["english", "korean"])
@@ -69,18 +68,6 @@ def test_a_document_that_comes_twice_gives_nothing_the_second_time(world):
     second = {question.id for question in maker.questions(passages, 3)}
     assert first
     assert not first & second
-
-
-def test_passages_with_a_forbidden_run_are_neither_asked_of_nor_about(world):
-    rules, passages = world
-    forbidden = WordRuns([passages[0], passages[1][: len(passages[1]) // 2]])
-    maker = Maker(rules=rules, forbidden=forbidden)
-    found = [question for key in range(10) for question in maker.questions(passages, key)]
-    assert maker.num_refused == 20
-    for question in found:
-        assert question.sentence not in passages[0] + passages[1]
-        assert not forbidden.shares(question.passage.text)
-        assert not forbidden.shares(question.question)
 
 
 def test_questions_of_the_same_sentence_stand_by_it_in_other_words(world):

@@ -50,14 +50,27 @@ def test_it_stops_at_the_number_asked_for(text, tmp_path):
     assert report.num_questions == len(read_questions(tmp_path / "q.json").questions) == 3
 
 
-def test_nothing_is_made_of_paragraphs_that_a_file_holds(text, english, tmp_path):
-    qas = [{"id": "1", "question": "Who?", "answers": [{"text": "Clara", "answer_start": 0}]}]
-    known = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": english[0].upper(), "qas": qas}]}]}
-    known["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["text"] = "CLARA"
-    (tmp_path / "dev.json").write_text(json.dumps(known))
+def test_of_a_document_that_holds_words_of_a_test_file_nothing_is_made(text, tmp_path):
+    held_out = "In 1888, ANNA Winter discovered the blue moss"  # of the second document alone, in another case
+    qas = [{"id": "1", "question": "Who?", "answers": [{"text": "ANNA", "answer_start": 0}]}]
+    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": held_out, "qas": qas}]}]}
+    (tmp_path / "dev.json").write_text(json.dumps(squad))
     report = make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "dev.json"])
-    assert report.num_refused == 2
-    assert "Peter Hale and keeps" not in (tmp_path / "q.json").read_text()
+    assert (report.num_refused, report.num_documents) == (1, 1)
+    make_questions([text], tmp_path / "all.json")
+    kept, every = (read_questions(tmp_path / name).contexts for name in ("q.json", "all.json"))
+    assert any("Anna" in context for context in every)
+    assert kept and not any("Anna" in context for context in kept)
+
+
+def test_headings_count_as_the_document_too(text, english, tmp_path):
+    heading = "Moss, dams and gardens of the far north"  # eight words; no question is made of it
+    text.write_text(f"{heading}\n" + "\n".join(english) + "\n\n" + "\n".join(english).replace("Clara", "Anna"))
+    qas = [{"id": "1", "question": "What?", "answers": [{"text": "Moss", "answer_start": 0}]}]
+    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": heading, "qas": qas}]}]}
+    (tmp_path / "dev.json").write_text(json.dumps(squad))
+    report = make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "dev.json"])
+    assert (report.num_refused, report.num_documents) == (1, 1)
 
 
 def test_korean_text_gives_korean_questions(korean, tmp_path):
@@ -80,7 +93,7 @@ def test_text_without_anything_that_returns_says_so_and_leaves_no_file(tmp_path)
 
 def test_text_that_all_stands_in_the_forbidden_files_is_said_so(text, tmp_path):
     make_questions([text], tmp_path / "all.json")
-    with pytest.raises(DataError, match=r"passages of the text are left out, because eight words .*--not-from"):
+    with pytest.raises(DataError, match=r"2 documents of the text are left out, because eight words .*--not-from"):
         make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "all.json"])
     assert not (tmp_path / "q.json").exists()
 

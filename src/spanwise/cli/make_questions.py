@@ -39,7 +39,7 @@ class QuestionOptions:
     """Share of questions to put, in other words, to the passage that holds their own sentence. Default: 0 in English,
     0.8 in Korean."""
     not_from: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None
-    """Question files; passages that share eight words in a row with one of their paragraphs are left out."""
+    """Question files; documents that share eight words in a row with one of their paragraphs are left out."""
 
 
 @Parameter(name="*")
@@ -126,7 +126,7 @@ def _show(report: "MakeReport", out: Path, *, has_forbidden: bool, is_filtered: 
     if report.num_left_out:
         say(f"Left out: {counted(report.num_left_out, 'line')} without the end of a sentence (headings, list items).")
     if has_forbidden:
-        passages = counted(report.num_refused, "passage")
-        say(f"Left out: {passages} with eight words in a row that --not-from has too.")
+        documents = counted(report.num_refused, "document")
+        say(f"Left out: {documents} with eight words in a row that --not-from has too.")
     if is_filtered:
         say(f"Left out: {counted(report.num_dropped, 'question')} to which the model gave another answer.")

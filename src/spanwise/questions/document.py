@@ -6,12 +6,11 @@ import hashlib
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spanwise.errors import ConfigError
 from spanwise.questions.pairing import Found, Pair, Pairing, Passage, pairs_of
 from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
-from spanwise.text.word_runs import WordRuns
 
 MAX_PER_PASSAGE = 4
 MAX_OF_OWN, MAX_OF_OWN_SENTENCE = 8, 4  # where questions are made of the passage's own sentences
@@ -42,8 +41,6 @@ class Maker:
     forms: Sequence[Form] = FORMS
     impossible: float = 0.0  # share of questions that get a passage without their answer
     same_sentence: float = 0.0  # share of questions that get the passage of their own sentence, in other words
-    forbidden: WordRuns = field(default_factory=WordRuns)
-    num_refused: int = 0  # passages with a run of words that is forbidden
 
     def __post_init__(self) -> None:
         for name, given, choices in (("kinds", self.kinds, KINDS), ("forms", self.forms, FORMS)):
@@ -59,9 +56,7 @@ class Maker:
 
     def questions(self, passages: Sequence[str], key: int) -> Iterator[Made]:
         """Give the questions of a document. `key` decides all that is drawn."""
-        kept = [text for text in passages if not self.forbidden.shares(text)]
-        self.num_refused += len(passages) - len(kept)
-        sentences = self.rules.read(kept)
+        sentences = self.rules.read(passages)
         draw = random.Random(key)
         waiting: dict[Kind, list[Pair]] = defaultdict(list)
         for pair in pairs_of(sentences, alone=self.same_sentence > 0):
@@ -69,7 +64,7 @@ class Maker:
                 waiting[pair.span.kind].append(pair)
         for pairs in waiting.values():
             draw.shuffle(pairs)
-        pairing = Pairing(kept, sentences, self.rules)
+        pairing = Pairing(passages, sentences, self.rules)
         used: Counter[object] = Counter()
         while waiting:
             kind = min(waiting, key=lambda kind: (self._counts[kind], KINDS.index(kind)))
@@ -98,12 +93,10 @@ class Maker:
             if form == "cloze" and "wh" in self.forms and self._counts["cloze"] > self._counts["wh"]:
                 continue  # the easier form never takes over
             question = self.rules.ask(sentence, span, form)
-            if question is None or self.forbidden.shares(question):
+            if question is None:
                 continue
             found = pairing.passage_for(question, pair)
             if found is None or used["passage", found.passage.number] >= MAX_PER_PASSAGE:
-                continue
-            if self.forbidden.shares(found.passage.text):
                 continue
             asked = self._maybe_impossible(question, pair, found, pairing, draw)
             made = None if asked is None else self._made(question, pair, asked, form, used)
@@ -129,7 +122,7 @@ class Maker:
         if used[place] >= MAX_OF_OWN_SENTENCE or used["passage", sentence.passage] >= MAX_OF_OWN:
             return None
         question = None if used[span.text] >= MAX_PER_ANSWER else self.rules.rephrased(sentence, span, draw)
-        if question is None or self.forbidden.shares(question) or _words(question) == _words(but):
+        if question is None or _words(question) == _words(but):
             return None
         own = Found(Passage(sentence.passage, pairing.passages[sentence.passage]), sentence.start + span.start)
         found = self._maybe_impossible(question, pair, own, pairing, draw)

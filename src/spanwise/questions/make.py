@@ -28,6 +28,7 @@ from spanwise.runtime.seed import derive_key
 from spanwise.runtime.wording import counted
 from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents, read_texts
+from spanwise.text.word_runs import WordRuns
 
 Language = Literal["en", "ko"]
 SAME_SENTENCE: dict[Language, float] = {"en": 0.0, "ko": 0.8}
@@ -36,8 +37,8 @@ RULES: dict[Language, Callable[[], Rules]] = {"en": EnglishRules, "ko": KoreanRu
 
 @dataclass(frozen=True, kw_only=True)
 class MakeReport:
-    """What was made. `num_left_out` lines that were read ended like no sentence; `num_refused` passages shared eight
-    words in a row with a file of `not_from`."""
+    """What was made. `num_left_out` lines that were read ended like no sentence; `num_refused` documents, or parts of
+    one longer than `MAX_DOCUMENT_CHARACTERS`, shared eight words in a row with a file of `not_from`."""
 
     num_questions: int
     num_impossible: int
@@ -88,11 +89,10 @@ def make_questions(
         forms=forms,
         impossible=impossible,
         same_sentence=SAME_SENTENCE[language] if same_sentence is None else same_sentence,
-        forbidden=paragraph_runs(not_from),
     )
     documents = _documents(corpus_files(texts), options or CorpusOptions(language=language))
     counts: Counter[str] = Counter()
-    made: Iterable[Questions] = _made(watch(documents), maker, language, seed, counts)
+    made: Iterable[Questions] = _made(watch(documents), maker, paragraph_runs(not_from), language, seed, counts)
     with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
         for document, questions in made if keep is None else keep.kept(made):
             left = None if max_questions is None else max_questions - counts["questions"]
@@ -108,11 +108,12 @@ def make_questions(
                 f"answers with an F1 of {keep.min_f1:g} or more. Give a lower bound (--filter-f1), or another "
                 "model (--filter)."
             )
-        if not counts["questions"] and maker.num_refused:
+        if not counts["questions"] and counts["documents left out"]:
             raise DataError(
-                f"No question could be made: {counted(maker.num_refused, 'passage')} of the text "
-                f"{'is' if maker.num_refused == 1 else 'are'} left out, because eight words in a row stand in a file "
-                "of --not-from too, and what is left gives none. Give other text, or files that it was not taken from."
+                f"No question could be made: {counted(counts['documents left out'], 'document')} of the text "
+                f"{'is' if counts['documents left out'] == 1 else 'are'} left out, because eight words in a row stand "
+                "in a file of --not-from too, and what is left gives none. Give other text, or files that it was not "
+                "taken from; a blank line ends a document."
             )
         if not counts["questions"]:
             raise DataError(
@@ -126,7 +127,7 @@ def make_questions(
         num_impossible=counts["impossible"],
         num_documents=counts["documents"],
         num_left_out=counts["lines left out"],
-        num_refused=maker.num_refused,
+        num_refused=counts["documents left out"],
         num_dropped=0 if keep is None else keep.num_dropped,
         kinds={kind: counts[kind] for kind in kinds},
         forms={form: counts[form] for form in forms},
@@ -149,9 +150,17 @@ def _documents(files: Sequence[Path], options: CorpusOptions) -> Iterator[Docume
 
 
 def _made(
-    documents: Iterable[Document], maker: Maker, language: Language, seed: int, counts: Counter[str]
+    documents: Iterable[Document],
+    maker: Maker,
+    forbidden: WordRuns,
+    language: Language,
+    seed: int,
+    counts: Counter[str],
 ) -> Iterator[Questions]:
     for number, document in enumerate(documents):
+        if forbidden.shares("\n".join(document.sentences)):
+            counts["documents left out"] += 1
+            continue
         key = derive_key(seed, "questions", number)
         lines = running_text(document.sentences)
         counts["lines left out"] += len(document.sentences) - len(lines)
