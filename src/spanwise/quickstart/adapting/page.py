@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart.adapting.record import AdaptedRecord, TwoAnswers
 from spanwise.quickstart.page import clock, filled_table, highlight, measure_table, time_blocks
 from spanwise.quickstart.texts import Words, words_of
@@ -20,7 +21,7 @@ from spanwise.reporting.page import (
 )
 
 CALLED = {"init": "before", "trained": "after"}  # headings of these columns here
-TILES = (("mlm_loss", 2), ("mlm_spans", 1), ("exact", 1))
+TILES = (("mlm_loss", 2, "bigram"), ("mlm_spans", 1, "bigram"), ("exact", 1, "lexical"))  # the last counts words
 
 
 def build_adapted_page(record: AdaptedRecord) -> Page:
@@ -30,7 +31,7 @@ def build_adapted_page(record: AdaptedRecord) -> Page:
     cores = words("core" if threads == 1 else "cores", number=threads)
     text = words[f"a_text_{record.text.source}_{record.text.bundle}"]
     sections: list[tuple[str, str, str, Sequence[Block | None]]] = [
-        ("what", "what", "", (tiles(record, words), story(record, words))),
+        ("what", "what", "", (tiles([*record.measures, *record.questions.measures], words), story(record, words))),
         ("hidden", "a_nav_hidden", hidden_lead(record, words), hidden_blocks(record, words)),
         ("questions", "nav_questions", questions_lead(record, words), question_blocks(record, words)),
         ("time", "nav_time", "", time_blocks(record, words)),
@@ -45,17 +46,22 @@ def build_adapted_page(record: AdaptedRecord) -> Page:
     )
 
 
-def tiles(record: AdaptedRecord, words: Words) -> Tiles:
-    """Show the loss, the hidden words and the questions, after and before."""
-    shown = []
-    measures = {measure.key: measure for measure in [*record.measures, *record.questions.measures]}
-    for key, digits in TILES:
-        measure = measures[key]
-        gain = measure.gains.get("init")
-        before, after = (number(measure.values[name].value, digits) for name in ("init", "trained"))
-        good = gain is not None and gain.verdict.startswith("above")
-        note = words("a_tile_note", before=before, verdict=words[gain.verdict] if gain else NOTHING)
-        shown.append(Tile(label=words[f"a_tile_{key}"], value=after, note=note, tone="good" if good else "muted"))
+def tiles(measures: Sequence[Measure], words: Words) -> Tiles:
+    """Show the loss, the hidden words and the questions after, and both things that they stand beside."""
+    shown, of_key = [], {measure.key: measure for measure in measures}
+    for key, digits, counting in TILES:
+        measure = of_key[key]
+        before, after, counted = (number(measure.values[name].value, digits) for name in ("init", "trained", counting))
+        verdict, verdict_counted = (measure.gains[name].verdict.split()[0] for name in ("init", counting))
+        note = words(
+            "a_tile_note",
+            before=before,
+            verdict=words[f"a_tile_{verdict}"],
+            counted=counted,
+            verdict_counted=words[f"a_tile_{verdict_counted}"],
+        )
+        is_good = verdict == "above"
+        shown.append(Tile(label=words[f"a_tile_{key}"], value=after, note=note, tone="good" if is_good else "muted"))
     return Tiles(tiles=shown)
 
 
