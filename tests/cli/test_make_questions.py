@@ -26,6 +26,22 @@ def test_questions_are_made_and_counted(tmp_path, capsys):
     assert paragraph["qas"][0]["kind"] in ("person", "name")
 
 
+def test_documents_of_a_test_file_are_left_out_and_counted(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text(f"{TEXT}\n{TEXT.replace('Clara', 'Anna')}")
+    arguments = ["make-questions", str(tmp_path / "text.txt"), "--out", str(tmp_path / "q.json")]
+    assert main([*arguments, "--json"]) == 0
+    of_both = json.loads(capsys.readouterr().out)
+    assert (of_both["num_documents"], of_both["num_refused"]) == (2, 0)
+    context = "the moss that Anna Winter had found. Her letters"
+    qas = [{"id": "1", "question": "Who?", "answers": [{"text": "Anna", "answer_start": 14}]}]
+    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
+    (tmp_path / "dev.json").write_text(json.dumps(squad))
+    assert main([*arguments, "--not-from", str(tmp_path / "dev.json")]) == 0
+    said = capsys.readouterr().out
+    assert "of 1 document: " in said
+    assert "Left out: 1 document with eight words in a row that --not-from has too." in said
+
+
 def test_a_model_sorts_out_what_it_does_not_answer(world, qa_run, tmp_path, capsys):
     (tmp_path / "text.txt").write_text(TEXT)
     made, model = tmp_path / "q.json", qa_run / "final"

@@ -15,6 +15,7 @@ from spanwise.questions.make import make_questions
 from spanwise.questions.passages import passages
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS
+from spanwise.text.word_runs import WordRuns
 
 
 def test_what_is_reported_is_in_the_file(text, tmp_path):
@@ -52,10 +53,7 @@ def test_it_stops_at_the_number_asked_for(text, tmp_path):
 
 def test_of_a_document_that_holds_words_of_a_test_file_nothing_is_made(text, tmp_path):
     held_out = "In 1888, ANNA Winter discovered the blue moss"  # of the second document alone, in another case
-    qas = [{"id": "1", "question": "Who?", "answers": [{"text": "ANNA", "answer_start": 0}]}]
-    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": held_out, "qas": qas}]}]}
-    (tmp_path / "dev.json").write_text(json.dumps(squad))
-    report = make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "dev.json"])
+    report = make_questions([text], tmp_path / "q.json", not_from=[squad_file(tmp_path, held_out)])
     assert (report.num_refused, report.num_documents) == (1, 1)
     make_questions([text], tmp_path / "all.json")
     kept, every = (read_questions(tmp_path / name).contexts for name in ("q.json", "all.json"))
@@ -63,14 +61,44 @@ def test_of_a_document_that_holds_words_of_a_test_file_nothing_is_made(text, tmp
     assert kept and not any("Anna" in context for context in kept)
 
 
-def test_headings_count_as_the_document_too(text, english, tmp_path):
-    heading = "Moss, dams and gardens of the far north"  # eight words; no question is made of it
-    text.write_text(f"{heading}\n" + "\n".join(english) + "\n\n" + "\n".join(english).replace("Clara", "Anna"))
-    qas = [{"id": "1", "question": "What?", "answers": [{"text": "Moss", "answer_start": 0}]}]
-    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": heading, "qas": qas}]}]}
-    (tmp_path / "dev.json").write_text(json.dumps(squad))
-    report = make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "dev.json"])
+@pytest.mark.parametrize(
+    "held_out",
+    [
+        "Moss, dams and gardens of the far north",  # a heading, of which no question is made
+        "Fair in spring. The dam at Lake Orrin was",  # goes over the end of a line
+        "It rained a lot. It snowed too, said he",  # goes over a heading that is left out
+    ],
+)
+def test_what_is_compared_is_the_document_as_it_is_and_as_it_is_read(text, english, tmp_path, held_out):
+    lines = [
+        "Moss, dams and gardens of the far north",
+        *english,
+        "It rained a lot.",
+        "Weather",
+        "It snowed too, said he.",
+    ]
+    text.write_text("\n".join(lines) + "\n\n" + "\n".join(english[:3]).replace("Clara", "Anna"))
+    report = make_questions([text], tmp_path / "q.json", not_from=[squad_file(tmp_path, held_out)])
     assert (report.num_refused, report.num_documents) == (1, 1)
+
+
+def test_a_question_that_stands_in_a_test_file_is_left_out(text, tmp_path):
+    make_questions([text], tmp_path / "all.json")
+    asked = [question.text for question in read_questions(tmp_path / "all.json").questions]
+    in_other_order = next(
+        words for words in asked if len(runs := WordRuns([words])) and not runs.shares(text.read_text())
+    )
+    report = make_questions([text], tmp_path / "q.json", not_from=[squad_file(tmp_path, in_other_order)])
+    kept = [question.text for question in read_questions(tmp_path / "q.json").questions]
+    assert report.num_refused == 0 and in_other_order not in kept and set(kept) < set(asked)
+
+
+def squad_file(folder, context):
+    """A question file with one paragraph."""
+    qas = [{"id": "1", "question": "What?", "answers": [{"text": context.split()[0], "answer_start": 0}]}]
+    squad = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
+    (folder / "dev.json").write_text(json.dumps(squad))
+    return folder / "dev.json"
 
 
 def test_korean_text_gives_korean_questions(korean, tmp_path):

@@ -113,7 +113,7 @@ def make_questions(
                 f"No question could be made: {counted(counts['documents left out'], 'document')} of the text "
                 f"{'is' if counts['documents left out'] == 1 else 'are'} left out, because eight words in a row stand "
                 "in a file of --not-from too, and what is left gives none. Give other text, or files that it was not "
-                "taken from; a blank line ends a document."
+                "taken from. (In a text file a blank line ends a document.)"
             )
         if not counts["questions"]:
             raise DataError(
@@ -158,10 +158,11 @@ def _made(
     counts: Counter[str],
 ) -> Iterator[Questions]:
     for number, document in enumerate(documents):
-        if forbidden.shares("\n".join(document.sentences)):
+        lines = running_text(document.sentences)
+        if any(forbidden.shares("\n".join(text)) for text in (document.sentences, lines)):
             counts["documents left out"] += 1
             continue
-        key = derive_key(seed, "questions", number)
-        lines = running_text(document.sentences)
         counts["lines left out"] += len(document.sentences) - len(lines)
-        yield document, list(maker.questions(passages(lines, language), key))
+        made = maker.questions(passages(lines, language), derive_key(seed, "questions", number))
+        # a question puts the words of its sentence in another order, and so may have a run that the document has not
+        yield document, [question for question in made if not forbidden.shares(question.question)]

@@ -26,6 +26,11 @@ def test_a_tile_stands_beside_the_start_and_beside_counted_words():
     loss = measured("mlm_loss", "bigram", (5.02, "above init"), (5.26, "below bigram"))
     spans = measured("mlm_spans", "bigram", (19.6, "above init"), (21.2, "above bigram"))
     exact = measured("exact", "lexical", (41.3, "not above init"), (11.1, "above lexical"))
-    first, _, last = tiles([loss, spans, exact], words_of("en")).tiles
-    assert first.note == "before 5.02: clearly better; counted words 5.26: worse" and first.tone == "good"
-    assert last.note == "before 41.3: not clearly better; counted words 11.1: clearly better" and last.tone == "muted"
+    first, second, third = tiles([loss, spans, exact], words_of("en")).tiles
+    assert first.note == "clearly better than before (5.02), clearly worse than counting words (5.26)"
+    assert second.note == "clearly better than before (19.6), clearly better than counting words (21.2)"
+    assert third.note == "not clearly better than before (41.3), clearly better than counting words (11.1)"
+    assert [tile.value for tile in (first, second, third)] == ["45.50", "45.5", "45.5"]
+    assert [tile.tone for tile in (first, second, third)] == ["bad", "good", "muted"]
+    korean = tiles([loss, spans, exact], words_of("ko")).tiles[0]
+    assert korean.note == "적응 전(5.02)보다 확실히 나음, 단어 세기(5.26)보다 확실히 못함"

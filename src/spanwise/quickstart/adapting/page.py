@@ -1,6 +1,7 @@
 """The record of an adaptation as a page, in the words of its language. Nothing is computed here."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart.adapting.record import AdaptedRecord, TwoAnswers
@@ -52,7 +53,7 @@ def tiles(measures: Sequence[Measure], words: Words) -> Tiles:
     for key, digits, counting in TILES:
         measure = of_key[key]
         before, after, counted = (number(measure.values[name].value, digits) for name in ("init", "trained", counting))
-        verdict, verdict_counted = (measure.gains[name].verdict.split()[0] for name in ("init", counting))
+        verdict, verdict_counted = verdicts = [measure.gains[name].verdict.split()[0] for name in ("init", counting)]
         note = words(
             "a_tile_note",
             before=before,
@@ -60,8 +61,10 @@ def tiles(measures: Sequence[Measure], words: Words) -> Tiles:
             counted=counted,
             verdict_counted=words[f"a_tile_{verdict_counted}"],
         )
-        is_good = verdict == "above"
-        shown.append(Tile(label=words[f"a_tile_{key}"], value=after, note=note, tone="good" if is_good else "muted"))
+        tone: Literal["good", "bad", "muted"] = (
+            "bad" if "below" in verdicts else "muted" if "not" in verdicts else "good"
+        )
+        shown.append(Tile(label=words[f"a_tile_{key}"], value=after, note=note, tone=tone))
     return Tiles(tiles=shown)
 
 
