@@ -23,7 +23,7 @@ teach() { # NAME SEED
 }
 made wh 13000 01
 teach wh 0
-made filtered 4000 01 --filter spanwise-nano-ko           # which has learned these very questions
+made filtered 4000 01 --filter spanwise-nano-ko           # which has learned such questions of this text
 made own-filtered 4000 00 --filter "$out/runs/wh-0/final" # by a reader of the first 13,000, from text that it has not read
 for seed in 0 1 2; do
   for kind in wh filtered own-filtered; do teach "$kind" "$seed"; done
